@@ -11,10 +11,10 @@ use super::watchers::Watcher;
 use super::{family, links};
 use crate::event::{Event, ExitReason, Undelivered};
 use crate::queue::oneshot;
+use crate::sync::panic::quietly;
 use crate::sync::{Patience, planted};
 use crate::task::cell::{Advance, CellRef};
 use crate::task::held::Held;
-use crate::task::panic::quietly;
 
 /// Tells everybody, turns what is queued into dead letters, and gives up the cell's own reference.
 pub(super) fn bury(held: &mut Held) -> Advance {

@@ -231,7 +231,7 @@ pub(super) fn drop_replaced(node: NonNull<Node>) {
     // SAFETY: the window gave the node away; it is in no lane.
     let kind = unsafe { Node::kind(node) };
     // SAFETY: as above.
-    crate::task::panic::quietly(|| unsafe { (kind.discard)(node) });
+    crate::sync::panic::quietly(|| unsafe { (kind.discard)(node) });
     // SAFETY: as above; the payload is gone.
     unsafe { Node::recycle(node) };
 }

@@ -28,12 +28,12 @@ use super::traits::{Behavior, Step};
 use super::{family, interleave, revival, tasks};
 use crate::event::{Event, ExitReason};
 use crate::mailbox::Bound;
+use crate::sync::panic::quietly;
 use crate::sync::{Rare, buggify, planted};
 use crate::task::cell::{Advance, Header};
 use crate::task::future::Pending;
 use crate::task::held::Held;
 use crate::task::life::Life;
-use crate::task::panic::quietly;
 use std::ptr::NonNull;
 
 /// Takes the next step; see the [module](self).

@@ -13,12 +13,12 @@ use super::restart::{History, Verdict};
 use super::stash;
 use super::traits::Behavior;
 use crate::event::{Event, ExitReason};
+use crate::sync::panic::quietly;
 use crate::sync::{Rare, buggify, planted};
 use crate::task::cell::Advance;
 use crate::task::core::{Alarm, Core};
 use crate::task::held::Held;
 use crate::task::life::Life;
-use crate::task::panic::quietly;
 use std::time::Duration;
 
 /// What follows an incarnation.
@@ -118,7 +118,10 @@ fn what_follows(held: &mut Held, policy: &Restart, has_started: bool) -> Next {
         return Next::Restart(delay);
     }
     let Some(Place { kind, .. }) = place.filter(|_| !is_alone) else { return Next::End };
-    let is_awaited = control(held).extras.as_ref().is_some_and(|extras| extras.starter.is_some());
+    let starter = control(held).extras.as_ref().and_then(|extras| extras.starter.as_ref());
+    // Who awaited it may have given up.
+    let is_awaited = starter
+        .is_some_and(|starter| planted!("start-awaited-for-ever": !starter.is_abandoned() => true));
     let again = match ending {
         Ending::Restarted => true,
         // Again a first start, that nobody waits for.

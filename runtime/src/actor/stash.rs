@@ -20,11 +20,11 @@ use super::{attention, interleave};
 use crate::event::DeadLetterReason;
 use crate::queue::list::List;
 use crate::queue::node::Node;
+use crate::sync::panic::quietly;
 use crate::sync::planted;
 use crate::task::cell::Advance;
 use crate::task::held::Held;
 use crate::task::life::Life;
-use crate::task::panic::quietly;
 use std::ptr::NonNull;
 
 /// An actor that puts messages aside; `#[actor(stash = 100)]` makes it one.

@@ -117,12 +117,14 @@ impl<'a, R> Waiting<'a, R> {
             if is_here {
                 return Poll::Pending;
             }
-            self.end_watch();
         }
+        let mut before = self.watch.take();
+        self.end_wait(before.as_mut());
         // Only who waits inside a handler keeps others waiting meanwhile.
         let wait = if blocks { self.begin_wait(cx) } else { None };
         let due = if wait.is_some() { core.slice_now().after(FIRST_LOOK) } else { Time::NEVER };
         self.set_watch(due, NonZeroU32::MIN, wait, cx);
+        self.end_alarm(before);
         Poll::Pending
     }
 
@@ -148,7 +150,6 @@ impl<'a, R> Waiting<'a, R> {
     fn look(&mut self, now: Time, cx: &Context<'_>) {
         let Some(Watch { alarm, span, mut wait, .. }) = self.watch.take() else { return };
         let core = &self.to.core;
-        core.cancel_alarm(alarm);
         // Others poll it by now, and the actor is not held up.
         let is_others =
             |wait: &Wait| with_actor_of(cx.waker(), |polls| polls != Some(wait.asker()));
@@ -163,6 +164,7 @@ impl<'a, R> Waiting<'a, R> {
         let span = span.saturating_mul(LOOK_FACTOR);
         let due = now.after(FIRST_LOOK.saturating_mul(span.get()));
         self.set_watch(due, span, wait, cx);
+        self.to.core.cancel_alarm(alarm);
     }
 
     /// The cycle that it was found to be a part of; the wait is over then.
@@ -198,10 +200,22 @@ impl<'a, R> Waiting<'a, R> {
 
     /// Neither an alarm nor the wait-for graph is to know of it any more.
     fn end_watch(&mut self) {
-        let Some(watch) = self.watch.take() else { return };
-        self.to.core.cancel_alarm(watch.alarm);
-        if let Some(wait) = watch.wait {
+        let mut watch = self.watch.take();
+        self.end_wait(watch.as_mut());
+        self.end_alarm(watch);
+    }
+
+    /// The wait-for graph is not to know of it any more.
+    fn end_wait(&self, watch: Option<&mut Watch>) {
+        if let Some(wait) = watch.and_then(|watch| watch.wait.take()) {
             self.to.core.waits.end(wait);
+        }
+    }
+
+    /// Takes the alarm back: after the next one is set, if one is.
+    fn end_alarm(&self, watch: Option<Watch>) {
+        if let Some(Watch { alarm, .. }) = watch {
+            self.to.core.cancel_alarm(alarm);
         }
     }
 }

@@ -13,7 +13,8 @@ pub use undelivered::Undelivered;
 pub(crate) use counters::{Counters, Lives};
 pub(crate) use subscription::SUBSCRIBER_BACKLOG;
 
-use crate::sync::{AtomicBool, CachePadded, Ordering};
+use crate::sync::panic::quietly;
+use crate::sync::{AtomicBool, CachePadded, Ordering, planted};
 use std::fmt;
 use tokio::sync::broadcast;
 
@@ -284,8 +285,7 @@ impl Events {
     pub(crate) fn emit(&self, event: impl FnOnce() -> Event) {
         // Relaxed: as in `subscribe`.
         if self.has_listener.load(Ordering::Relaxed) && self.events.receiver_count() > 0 {
-            // An error means that the last listener just left.
-            let _ = self.events.send(event());
+            tell(&self.events, event());
         }
     }
 
@@ -298,8 +298,17 @@ impl Events {
     ) {
         self.counters.dead_letter(reason);
         if self.letters.receiver_count() > 0 {
-            // An error means that the last listener just left.
-            let _ = self.letters.send(DeadLetter { actor, message, reason });
+            tell(&self.letters, DeadLetter { actor, message, reason });
         }
     }
+}
+
+/// Tells whoever listens. What wakes them is anybody's, and is not to end what is told of in the middle.
+fn tell<T>(listeners: &broadcast::Sender<T>, what: T) {
+    // An error means that the last listener just left.
+    let send = || drop(listeners.send(what));
+    planted!("event-panic-unwinds": quietly(send) => {
+        send();
+        true
+    });
 }

@@ -4,6 +4,7 @@ use super::error::{EncodeError, PersistError, RecoverError, StoreError};
 use super::store::{Claim, Record, Snapshot, Write, bytes_of};
 use super::writer::{Job, Journal, Span};
 use crate::actor::Incarnation;
+use crate::sync::panic::quietly;
 use crate::sync::{Arc, Mutex, planted};
 use std::collections::VecDeque;
 use std::fmt;
@@ -45,7 +46,8 @@ impl Progress {
 
     fn change(&self, change: impl FnOnce(&mut Known)) {
         change(&mut self.known.lock());
-        self.changed.notify_waiters();
+        // Who waits may be anybody.
+        quietly(|| self.changed.notify_waiters());
     }
 
     /// What became of everything up to an event, once that is known.

@@ -10,7 +10,7 @@ use super::{reference, spare};
 use crate::actor::{Message, Reply};
 use crate::event::Undelivered;
 use crate::queue::oneshot;
-use crate::task::panic::quietly;
+use crate::sync::panic::quietly;
 use crate::time::Time;
 use std::any::Any;
 use std::fmt;

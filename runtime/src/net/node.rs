@@ -19,6 +19,7 @@ use super::spawn::Spawns;
 use super::transport::{ConnectError, Connecting, Transport};
 use crate::actor::{Protocol, Ref, SpawnError, WatchId};
 use crate::queue::together::all;
+use crate::sync::panic::quietly;
 use crate::sync::{Arc, Mutex};
 use crate::system::System;
 use crate::task::core_ref::CoreRef;
@@ -257,7 +258,7 @@ impl Node {
             connections.open.values().cloned().collect()
         };
         // Who waits for a connection gets none.
-        self.shared.changed.notify_waiters();
+        self.shared.tell_change();
         let close = |connected| {
             let peer = Peer::new(system.handle(), connected);
             async move { peer.close_within(time).await }
@@ -398,7 +399,12 @@ impl Shared {
             open.remove(&node);
         }
         drop(connections);
-        self.changed.notify_waiters();
+        self.tell_change();
+    }
+
+    /// Wakes those who wait for a change: they may be anybody.
+    fn tell_change(&self) {
+        quietly(|| self.changed.notify_waiters());
     }
 }
 

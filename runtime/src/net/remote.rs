@@ -21,8 +21,8 @@ use crate::actor::{
 };
 use crate::event::{ActorId, DeadLetterReason, ExitReason, Undelivered};
 use crate::mailbox::Mailbox;
+use crate::sync::panic::quietly;
 use crate::sync::{Arc, Mutex, planted};
-use crate::task::panic::quietly;
 use crate::time::Time;
 use std::any::{Any, type_name};
 use std::convert::Infallible;

@@ -19,6 +19,7 @@
 //! 2. The cell that the waiter will use next is empty, and not being read: when the ringer took one
 //!    cell, it was done with the other.
 
+use crate::sync::panic::wake_quietly;
 use crate::sync::{AtomicUsize, Ordering, UnsafeCell, planted};
 use std::task::Waker;
 
@@ -58,7 +59,7 @@ impl Bell {
         if named != 0 {
             // SAFETY: by invariant 1 the cell is the ringer's.
             if let Some(waker) = unsafe { self.take(named - 1) } {
-                waker.wake();
+                wake_quietly(waker);
             }
         }
     }

@@ -24,6 +24,7 @@ pub(crate) use take::{Places, Take};
 
 use super::permits::Taking;
 use super::waiters::Waiters;
+use crate::sync::panic::wake_quietly;
 use crate::sync::{AtomicUsize, Mutex, Ordering, planted};
 use std::task::Waker;
 
@@ -160,7 +161,7 @@ impl Level {
         let waiting = queue.take_all();
         self.settle(&queue, marks);
         drop(queue);
-        waiting.for_each(Waker::wake);
+        waiting.for_each(wake_quietly);
     }
 
     /// Shows how each one who waits is woken, in order; `each` must not come back here.
@@ -263,7 +264,7 @@ impl Level {
         }
         self.settle(&queue, marks);
         drop(queue);
-        served.into_iter().for_each(Waker::wake);
+        served.into_iter().for_each(wake_quietly);
     }
 
     /// Takes places below the high mark for the one who waits first; the caller holds the lock.

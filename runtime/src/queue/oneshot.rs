@@ -33,6 +33,7 @@ mod pass;
 mod slot;
 mod unsaid;
 
+use crate::sync::panic::wake_quietly;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering, planted};
 use slot::{
     CLOSED, ENDED, GONE, LISTENS, PASSED, Slot, TAKEN, VALUE, WAKER, WHY_SHIFT, WORD, Word,
@@ -182,7 +183,7 @@ impl<T> Sender<T> {
                 // SAFETY: the receiver left and took or dropped the value.
                 unsafe { Slot::release_with(self.slot, before) };
             }
-            planted!("oneshot-wake-lost": waker.wake() => drop(waker));
+            planted!("oneshot-wake-lost": wake_quietly(waker) => drop(waker));
         }
         Ok(())
     }
@@ -390,7 +391,7 @@ impl<T> Receiver<T> {
                 Ok(_) => {
                     self.stage = Stage::Left;
                     if let Some(listener) = listener {
-                        planted!("oneshot-listener-unwoken": listener.wake() => drop(listener));
+                        planted!("oneshot-listener-unwoken": wake_quietly(listener) => drop(listener));
                     }
                     return None;
                 }

@@ -16,6 +16,7 @@
 //! 4. Who no longer stands in the queue has its permits, unless the word says CLOSED.
 
 use super::waiters::{Waiters, still_waits};
+use crate::sync::panic::wake_quietly;
 use crate::sync::{AtomicUsize, Mutex, Ordering, planted};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -98,7 +99,7 @@ impl Permits {
     #[cold]
     fn serve(&self) {
         while let Some(waker) = self.serve_first() {
-            waker.wake();
+            wake_quietly(waker);
         }
     }
 
@@ -133,7 +134,7 @@ impl Permits {
         let waiting = queue.take_all();
         self.leave_empty(&queue);
         drop(queue);
-        waiting.for_each(Waker::wake);
+        waiting.for_each(wake_quietly);
     }
 
     /// Stands in the queue, with that ticket, unless it has become needless.

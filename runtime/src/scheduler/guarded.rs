@@ -11,8 +11,8 @@
 
 use super::{Batch, LockedQueue, Origin, ReadyQueue, WorkerId};
 use crate::event::{Event, Events};
+use crate::sync::panic::catch;
 use crate::sync::{Arc, AtomicBool, Ordering, planted};
-use crate::task::panic::catch;
 use crate::task::{Hint, Ready};
 
 /// See the [module](self).

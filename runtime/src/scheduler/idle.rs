@@ -36,6 +36,7 @@
 //! by another thread after the searcher saw that there are none, and before tokio has its turn. And a sleeper that is
 //! woken counts as a searcher at once, while its thread may just have been woken by something else that tokio runs first.
 
+use crate::sync::panic::wake_quietly;
 use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering, planted};
 use std::task::Waker;
 
@@ -265,9 +266,12 @@ impl Idle {
         self.workers.lock().sleeps_ended
     }
 
-    /// Wakes `waker` when all workers are asleep the next time.
-    pub(crate) fn tell_when_all_asleep(&self, waker: Waker) {
-        self.workers.lock().watchers.push(waker);
+    /// Wakes who waits when all workers are asleep the next time, once however often it is said.
+    pub(crate) fn tell_when_all_asleep(&self, waker: &Waker) {
+        let watchers = &mut self.workers.lock().watchers;
+        if !watchers.iter().any(|known| known.will_wake(waker)) {
+            watchers.push(waker.clone());
+        }
     }
 
     /// Wakes a sleeper, or else calls a worker that is away. Under one lock: a worker that turned from
@@ -332,7 +336,7 @@ impl Idle {
     /// The thread of an away worker is about to sleep.
     pub(crate) fn doze(&self, worker: usize) {
         let watchers = self.turn(worker, State::Away, State::Asleep, SLEEPER.wrapping_sub(AWAY));
-        watchers.into_iter().for_each(Waker::wake);
+        watchers.into_iter().for_each(wake_quietly);
     }
 
     /// The thread of a worker has slept.

@@ -8,16 +8,21 @@ use crate::task::core::Core;
 use crate::time::Time;
 use std::time::Duration;
 
-/// The life of the timekeeper.
+/// The life of the timekeeper, which is the last to end: who waits for an answer that is kept elsewhere, or for a worker
+/// that is stuck, has an alarm still.
 pub(super) fn keep_time(shared: &Shared, core: &Core) {
     core.watch.be_timekeeper();
     shared.begin();
     let mut alarms = Vec::with_capacity(16);
     let mut watchman = Watchman::new(core);
-    // Acquire: pairs with the AcqRel in `end`.
-    while !shared.ending.load(Ordering::Acquire) {
+    loop {
+        // Acquire: pairs with the AcqRel in `end`.
+        let is_ending = shared.ending.load(Ordering::Acquire);
+        if is_ending && planted!("timekeeper-ends-first": core.needs_no_timekeeper() => true) {
+            return;
+        }
         core.fire_alarms(core.timekeeper(), core.clock.now(), &mut alarms);
-        let look = watchman.look_when_due(shared, core);
+        let look = if is_ending { Time::NEVER } else { watchman.look_when_due(shared, core) };
         let next = core.next_alarm(core.timekeeper()).unwrap_or(Time::NEVER).min(look);
         if next == Time::NEVER {
             thread::park();

@@ -10,7 +10,7 @@ use super::policy::Policy;
 use super::report::{self, Report};
 use super::shrink::shrink;
 use super::world::World;
-use crate::task::panic::describe;
+use crate::sync::panic::describe;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

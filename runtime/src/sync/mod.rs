@@ -17,6 +17,7 @@ mod fault;
 #[cfg(miri)]
 mod miri;
 mod pad;
+pub(crate) mod panic;
 mod patience;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod rounds;

@@ -189,7 +189,8 @@ impl System {
         self.core.clock.now().after(span)
     }
 
-    /// `future`'s output, or `None` from `until` on. Works on any executor: the timekeeper wakes it.
+    /// `future`'s output, or `None` from `until` on, or where the last worker has ended before. Works on any executor: the
+    /// timekeeper wakes it.
     pub(crate) async fn by<F: Future>(&self, until: Time, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
         let mut reminder = Reminder { core: &self.core, alarm: None };
@@ -197,12 +198,11 @@ impl System {
             if let Poll::Ready(output) = future.as_mut().poll(cx) {
                 return Poll::Ready(Some(output));
             }
-            if self.core.clock.now() >= until {
+            if self.core.clock.now() >= until || !self.core.has_workers() {
                 return Poll::Ready(None);
             }
-            reminder.cancel();
             let wake = Alarm::Wake(cx.waker().clone());
-            reminder.alarm = Some(self.core.set_alarm(until, wake));
+            reminder.replace(Some(self.core.set_alarm(until, wake)));
             Poll::Pending
         })
         .await
@@ -216,16 +216,16 @@ struct Reminder<'a> {
 }
 
 impl Reminder<'_> {
-    fn cancel(&mut self) {
-        if let Some(alarm) = self.alarm.take() {
-            self.core.cancel_alarm(alarm);
+    fn replace(&mut self, alarm: Option<AlarmKey>) {
+        if let Some(before) = std::mem::replace(&mut self.alarm, alarm) {
+            self.core.cancel_alarm(before);
         }
     }
 }
 
 impl Drop for Reminder<'_> {
     fn drop(&mut self) {
-        self.cancel();
+        self.replace(None);
     }
 }
 

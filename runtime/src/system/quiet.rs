@@ -67,7 +67,7 @@ impl System {
         let until = self.deadline(deadline);
         let idle = poll_fn(|cx| {
             // Before the look: a worker that falls asleep after it wakes the caller.
-            self.core.tell_when_all_asleep(cx.waker().clone());
+            self.core.tell_when_all_asleep(cx.waker());
             if self.is_idle() { Poll::Ready(()) } else { Poll::Pending }
         });
         if self.by(until, idle).await.is_some() {
@@ -77,6 +77,9 @@ impl System {
     }
 
     fn is_idle(&self) -> bool {
+        if !self.core.has_workers() {
+            return self.busy().next().is_none();
+        }
         let Some(before) = self.core.all_asleep_since() else { return false };
         self.busy().next().is_none() && self.core.all_asleep_since() == Some(before)
     }

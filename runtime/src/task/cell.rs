@@ -460,5 +460,5 @@ pub(super) fn discard(node: NonNull<Node>) {
     // SAFETY: the lane or list gave the node away.
     let kind = unsafe { Node::kind(node) };
     // SAFETY: as above; it is given to its own kind.
-    super::panic::quietly(|| unsafe { (kind.discard)(node) });
+    crate::sync::panic::quietly(|| unsafe { (kind.discard)(node) });
 }

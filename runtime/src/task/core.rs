@@ -1,11 +1,14 @@
 //! What the cells of one system share.
 
+mod alarms;
+
+pub(crate) use alarms::{Alarm, AlarmKey};
+
 use super::budget::Budget;
 use super::cargo::Cargo;
 use super::cell::{CellRef, Header, Reach};
 use super::home::{Home, Homes};
 use super::ids::Ids;
-use super::letter::Letter;
 use super::looks::{Looking, Looks};
 use super::names::Names;
 use super::random::Random;
@@ -13,15 +16,15 @@ use super::roots::Roots;
 use super::run::{Outcome, Turn};
 use super::share::Share;
 use super::shared::Shared;
+use super::told::Told;
 use super::waits::Waits;
 use super::watch::Watch;
 use super::{Hint, Ready, current};
 use crate::event::{Counts, DeadLetterReason, Events, Lives};
 use crate::queue::node::{Lane, Node};
 use crate::sync::{Arc, AtomicBool, AtomicUsize, CachePadded, Ordering, planted};
-use crate::time::{Alarms, Clock, Time, TimerKey};
+use crate::time::{Alarms, Clock, Time};
 use std::fmt;
-use std::pin::pin;
 use std::ptr::NonNull;
 use std::task::Waker;
 use std::time::Duration;
@@ -58,7 +61,7 @@ pub(crate) trait Schedule: Send + Sync {
     /// How often a worker's sleep has ended.
     fn sleeps_ended(&self) -> u64;
     /// Wakes `waker` when every worker sleeps the next time.
-    fn tell_when_all_asleep(&self, waker: Waker);
+    fn tell_when_all_asleep(&self, waker: &Waker);
     /// Ends the sleep of `worker`, or of the timekeeper, who has a new timer to look at; `at` as in
     /// `schedule`.
     fn wake_sleeper(&self, at: Option<u32>, worker: u32);
@@ -113,7 +116,7 @@ pub(crate) struct Core {
     /// Workers that have not ended.
     workers: AtomicUsize,
     /// Told when the last worker has ended.
-    workers_gone: tokio::sync::Notify,
+    workers_gone: Told,
 }
 
 impl fmt::Debug for Core {
@@ -154,7 +157,7 @@ impl Core {
             tasks: AtomicUsize::new(0),
             tasks_rest: AtomicBool::new(false),
             workers: AtomicUsize::new(workers),
-            workers_gone: tokio::sync::Notify::new(),
+            workers_gone: Told::default(),
         }
     }
 
@@ -313,7 +316,7 @@ impl Core {
     }
 
     /// Wakes `waker` when every worker sleeps the next time.
-    pub(crate) fn tell_when_all_asleep(&self, waker: Waker) {
+    pub(crate) fn tell_when_all_asleep(&self, waker: &Waker) {
         self.scheduler.tell_when_all_asleep(waker);
     }
 
@@ -347,15 +350,18 @@ impl Core {
 
     /// Says that a worker has ended, and reported what was on its way to it.
     pub(crate) fn worker_ended(&self) {
-        // AcqRel: the last one acquires what the others did, and releases it to `all_gone`.
+        // AcqRel: the last one acquires what the others did, and releases it to `workers_gone`; the rendezvous with
+        // `needs_no_timekeeper`.
         if self.workers.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.workers_gone.notify_waiters();
+            self.workers_gone.tell();
+            // It goes on until now.
+            self.watch.wake_timekeeper();
         }
     }
 
     /// Waits until no child of the system is left.
     pub(crate) async fn roots_gone(&self) {
-        all_gone(&self.roots.empty, || self.roots.count()).await;
+        self.roots.empty.until(|| self.roots.count() == 0).await;
     }
 
     /// Whether some worker is left.
@@ -367,7 +373,7 @@ impl Core {
     /// Waits until no worker is left.
     pub(crate) async fn workers_gone(&self) {
         // Acquire: pairs with the AcqRel in `worker_ended`.
-        all_gone(&self.workers_gone, || self.workers.load(Ordering::Acquire)).await;
+        self.workers_gone.until(|| self.workers.load(Ordering::Acquire) == 0).await;
     }
 
     /// What is there beside actors and their mail, a line for each kind.
@@ -420,81 +426,5 @@ impl Core {
     /// The number under which the timekeeper is known.
     pub(crate) fn timekeeper(&self) -> u32 {
         u32::try_from(self.alarms.len() - 1).unwrap_or(u32::MAX)
-    }
-
-    /// Lets `alarm` go off at `due`. O(1).
-    pub(crate) fn set_alarm(&self, due: Time, alarm: Alarm) -> AlarmKey {
-        let at = current::worker_of(self);
-        let worker = at.unwrap_or(self.timekeeper());
-        let (key, early) = self.alarms[worker as usize].set(due, alarm);
-        if early {
-            self.scheduler.wake_sleeper(at, worker);
-        }
-        AlarmKey { worker, key }
-    }
-
-    /// Takes an alarm back; nothing happens if it went off. O(1).
-    pub(crate) fn cancel_alarm(&self, key: AlarmKey) {
-        drop(self.alarms[key.worker as usize].cancel(key.key));
-    }
-
-    /// Lets the alarms of `worker` that are due go off; `scratch` is kept by the caller for reuse.
-    pub(crate) fn fire_alarms(&self, worker: u32, now: Time, scratch: &mut Vec<Alarm>) {
-        self.alarms[worker as usize].take_due(now, scratch);
-        for alarm in scratch.drain(..) {
-            // What is woken may be anybody's, and must not end the worker.
-            super::panic::quietly(|| alarm.go_off());
-        }
-    }
-
-    /// When `worker` must look at its alarms again. It is woken if an earlier one is set until then.
-    pub(crate) fn next_alarm(&self, worker: u32) -> Option<Time> {
-        self.alarms[worker as usize].next()
-    }
-}
-
-/// Names an alarm until it goes off or is cancelled.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AlarmKey {
-    worker: u32,
-    key: TimerKey,
-}
-
-#[cfg(test)]
-impl AlarmKey {
-    /// The name of an entry in a worker's own wheel.
-    pub(crate) fn of_worker(worker: u32, key: TimerKey) -> Self {
-        Self { worker, key }
-    }
-}
-
-/// What happens at a time.
-#[derive(Debug)]
-pub(crate) enum Alarm {
-    /// Somebody who waits is woken.
-    Wake(Waker),
-    /// A node is sent to a cell.
-    Push(Letter),
-}
-
-impl Alarm {
-    fn go_off(self) {
-        match self {
-            Self::Wake(waker) => waker.wake(),
-            Self::Push(letter) => letter.send(),
-        }
-    }
-}
-
-/// Waits until `count` is zero, which `told` is told of.
-async fn all_gone(told: &tokio::sync::Notify, count: impl Fn() -> usize) {
-    let mut gone = pin!(told.notified());
-    loop {
-        gone.as_mut().enable();
-        if count() == 0 {
-            return;
-        }
-        gone.as_mut().await;
-        gone.set(told.notified());
     }
 }

@@ -2,6 +2,7 @@
 
 use super::cell::{CellRef, Header};
 use super::siblings::Siblings;
+use super::told::Told;
 use crate::queue::gate::{Gate, Leave};
 use crate::sync::CachePadded;
 use std::ptr::NonNull;
@@ -15,7 +16,7 @@ pub(crate) struct Roots {
     /// Counts them; sealed when no more may come.
     pub(super) gate: Gate,
     /// Told when the last child has ended.
-    pub(super) empty: tokio::sync::Notify,
+    pub(super) empty: Told,
 }
 
 impl Roots {
@@ -23,7 +24,7 @@ impl Roots {
         Self {
             lists: (0..ROOT_LISTS).map(|_| CachePadded(Siblings::new())).collect(),
             gate: Gate::new(),
-            empty: tokio::sync::Notify::new(),
+            empty: Told::default(),
         }
     }
 
@@ -51,7 +52,7 @@ impl Roots {
 
     fn tell(&self, leave: Leave) -> bool {
         if leave != Leave::Others {
-            self.empty.notify_waiters();
+            self.empty.tell();
         }
         leave == Leave::Orphan
     }

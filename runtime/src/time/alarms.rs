@@ -18,11 +18,13 @@ struct Armed<T> {
     wheel: Wheel<T>,
     /// What the thread will wake for by itself.
     until: Time,
+    /// Alarms that were set and not taken back.
+    held: usize,
 }
 
 impl<T> Alarms<T> {
     pub(crate) fn new() -> Self {
-        Self(Mutex::new(Armed { wheel: Wheel::new(), until: Time::NEVER }))
+        Self(Mutex::new(Armed { wheel: Wheel::new(), until: Time::NEVER, held: 0 }))
     }
 
     /// Lets `item` go off at `due`; `true` beside its key if the thread might sleep longer than that,
@@ -30,6 +32,7 @@ impl<T> Alarms<T> {
     pub(crate) fn set(&self, due: Time, item: T) -> (TimerKey, bool) {
         let mut armed = self.0.lock();
         let key = armed.wheel.insert(due, item);
+        armed.held += 1;
         let early = planted!("alarm-unarmed": due < armed.until => false);
         if early {
             armed.until = due;
@@ -39,7 +42,15 @@ impl<T> Alarms<T> {
 
     /// Takes an item back; `None` if it went off or was taken back before. O(1).
     pub(crate) fn cancel(&self, key: TimerKey) -> Option<T> {
-        self.0.lock().wheel.cancel(key)
+        let mut armed = self.0.lock();
+        armed.held = armed.held.saturating_sub(1);
+        armed.wheel.cancel(key)
+    }
+
+    /// Whether somebody has an alarm, or has had one go off and not taken it back: to say that it needs none any more, or has
+    /// another one already. Means something only where each alarm is taken back once.
+    pub(crate) fn are_held(&self) -> bool {
+        self.0.lock().held > 0
     }
 
     /// Moves the items that are due at `now` to `due`.

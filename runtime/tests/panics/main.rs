@@ -7,6 +7,7 @@
 mod support;
 
 mod hooks;
+mod wakers;
 
 use greenroom::{
     Actor, ActorId, AskError, Context, Event, EventStream, ExitReason, Ref, System, handlers,

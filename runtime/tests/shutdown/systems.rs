@@ -8,11 +8,12 @@ use crate::{Porter, PorterMessage, blocking, ledger};
 use greenroom::{Actor, Context, Ref, Scheduler, SpawnError, System, TellError, handlers};
 use parking_lot::Mutex;
 use std::future::pending;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 /// A node of a tree; each notes its path when its stop hook is over.
 #[derive(Actor)]
@@ -110,6 +111,57 @@ fn shutdown_ends_in_time_though_every_worker_is_held() {
                 soon(porter.ended()).await;
             }
             assert_eq!(ledger.tally().lost, 0);
+        });
+    }
+}
+
+/// Leaves a task of tokio behind that keeps its worker.
+#[derive(Actor)]
+struct Litterer;
+
+#[handlers]
+impl Litterer {
+    #[tell]
+    fn leave(&mut self, entered: Entered, released: mpsc::Receiver<()>, cx: &mut Context<Self>) {
+        tokio::spawn(async move {
+            let _ = entered.send(());
+            let _ = released.recv();
+        });
+        cx.stop();
+    }
+}
+
+type Entered = oneshot::Sender<()>;
+
+// [G-SHUTDOWN-1]
+#[test]
+fn shutdown_ends_in_time_though_a_task_holds_a_worker() {
+    for scheduler in SCHEDULERS {
+        for workers in [1, 2] {
+            run(async {
+                let system = own_system(workers, scheduler());
+                let litterer = system.spawn::<Litterer>(Litterer).await.unwrap();
+                let (entered, is_in) = oneshot::channel();
+                let (release, released) = mpsc::channel();
+                litterer.leave(entered, released).await.unwrap();
+                soon(is_in).await.unwrap();
+                soon(litterer.ended()).await;
+                let before = LONG / 2;
+                let ended = timeout(before, system.shutdown(Duration::from_millis(50))).await;
+                assert_eq!(ended, Ok(Ok(())), "no actor is left");
+                drop(release);
+            });
+        }
+    }
+}
+
+#[test]
+fn nobody_waits_for_a_system_that_has_ended() {
+    for scheduler in SCHEDULERS {
+        run(async {
+            let system = own_system(1, scheduler());
+            soon(system.shutdown(LONG)).await.unwrap();
+            assert_eq!(timeout(LONG / 2, system.await_idle(LONG)).await, Ok(Ok(())));
         });
     }
 }

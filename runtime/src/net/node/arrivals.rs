@@ -100,7 +100,7 @@ fn connect(node: &Arc<Shared>, link: Box<dyn Link>) {
     connections.open.insert(peer, Connected { outlet, actor: actor.clone() });
     drop(connections);
     actor.when_ended(move |_| shared.forget(peer, number));
-    node.changed.notify_waiters();
+    node.tell_change();
 }
 
 /// A connection of which something may be left while there is a newer link.
@@ -126,6 +126,6 @@ impl Former {
 impl Drop for Former {
     fn drop(&mut self) {
         self.node.connections.lock().parting -= 1;
-        self.node.changed.notify_waiters();
+        self.node.tell_change();
     }
 }

@@ -20,7 +20,7 @@ impl Drop for Rests {
     fn drop(&mut self) {
         self.0.transport.depart();
         *self.0.rests.lock() = true;
-        self.0.changed.notify_waiters();
+        self.0.tell_change();
     }
 }
 

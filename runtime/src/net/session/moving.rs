@@ -5,9 +5,9 @@ use super::{MESSAGES_PER_TURN, Session};
 use crate::event::Undelivered;
 use crate::net::frame::Envelope;
 use crate::net::whole;
+use crate::sync::panic::quietly;
 use crate::sync::planted;
 use crate::task::current;
-use crate::task::panic::quietly;
 use std::task::{Context, Poll};
 
 impl Session {

@@ -9,8 +9,8 @@ use crate::net::codec::{self, Codec, Postcard};
 use crate::net::outlet::Outlet;
 use crate::net::reference;
 use crate::net::transport::Order;
+use crate::sync::panic::{quietly, wake_quietly};
 use crate::sync::{Arc, Mutex, planted};
-use crate::task::panic::quietly;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
@@ -102,7 +102,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Coming for Inlet<T> {
         basin.note_excess();
         let reader = basin.reader.take();
         drop(basin);
-        reader.into_iter().for_each(Waker::wake);
+        reader.into_iter().for_each(wake_quietly);
         Ok(())
     }
 
@@ -112,7 +112,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Coming for Inlet<T> {
         basin.note_excess();
         let reader = basin.reader.take();
         drop(basin);
-        reader.into_iter().for_each(Waker::wake);
+        reader.into_iter().for_each(wake_quietly);
     }
 }
 

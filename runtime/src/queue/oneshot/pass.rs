@@ -6,9 +6,9 @@
 
 use super::slot::{ENDED, GONE, LISTENS, PASSED, Slot, VALUE};
 use super::{Receiver, Sender, Stage, WITHDRAWN};
+use crate::sync::panic::wake_quietly;
 use crate::sync::{Ordering, planted};
 use std::mem::ManuallyDrop;
-use std::task::Waker;
 
 impl<T> Receiver<T> {
     /// Leaves, and has the sender do for `onward` what it does; what it has done, is done at once. Not to be
@@ -39,7 +39,7 @@ impl<T> Receiver<T> {
                 Ok(_) => {
                     self.stage = Stage::Left;
                     // The one who waited in the end was gone already.
-                    return unheard.into_iter().for_each(Waker::wake);
+                    return unheard.into_iter().for_each(wake_quietly);
                 }
                 Err(now) => state = now,
             }

@@ -148,7 +148,7 @@ impl Schedule for Front {
         self.0.idle.sleeps_ended()
     }
 
-    fn tell_when_all_asleep(&self, waker: Waker) {
+    fn tell_when_all_asleep(&self, waker: &Waker) {
         self.0.idle.tell_when_all_asleep(waker);
     }
 

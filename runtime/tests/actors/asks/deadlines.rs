@@ -1,11 +1,14 @@
 //! Deadlines travel on, and hold wherever the asker waits.
 
 use crate::asks::oracle::{Oracle, SHORT, keep, oracle};
-use crate::support::{Builds, LONG, everywhere, hold_worker, poll_once, run, soon};
-use greenroom::{Actor, AskError, Context, Ref, Scheduler, System, handlers};
+use crate::support::{Builds, LONG, SCHEDULERS, everywhere, hold_worker, poll_once, run, soon};
+use greenroom::{Actor, AskError, Context, Ref, Reply, Scheduler, System, handlers};
+use std::future::IntoFuture;
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 /// Asks others while it is asked.
 #[derive(Actor)]
@@ -234,4 +237,37 @@ fn a_short_default_counts_from_the_ask_on() {
         }
         panic!("what a handler does before it asks is taken off");
     });
+}
+
+/// Gives its answers to somebody else to give.
+#[derive(Actor)]
+struct Delegate {
+    kept: mpsc::Sender<Reply<u32>>,
+}
+
+#[handlers]
+impl Delegate {
+    #[ask]
+    fn decide(&mut self, reply: Reply<u32>) {
+        self.kept.send(reply).expect("it is waited for");
+    }
+}
+
+// [G-ASK-1]
+#[test]
+fn a_deadline_holds_though_the_system_that_was_asked_has_ended() {
+    for scheduler in SCHEDULERS {
+        run(async {
+            let system = System::builder().workers(1).scheduler(scheduler()).own();
+            let (kept, keeps) = mpsc::channel();
+            let delegate = system.spawn::<Delegate>(Delegate { kept }).await.unwrap();
+            // So long that the system ends before.
+            let mut asking = Box::pin(delegate.decide().within(SHORT * 20).into_future());
+            assert!(poll_once(&mut asking).is_pending());
+            let reply = keeps.recv().expect("it was asked");
+            soon(system.shutdown(LONG)).await.unwrap();
+            assert_eq!(timeout(LONG / 2, asking).await, Ok(Err(AskError::Expired)));
+            drop(reply);
+        });
+    }
 }

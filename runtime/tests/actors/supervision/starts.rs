@@ -1,12 +1,15 @@
 //! Starts that fail, and ends that come in the middle of one.
 
 use crate::supervision::patient::HOUR;
-use crate::support::{everywhere, exit_of, soon};
+use crate::support::{LONG, everywhere, exit_of, poll_once, soon, until};
 use greenroom::{
-    Actor, Behavior, ExitReason, Options, Ref, Restart, SpawnError, StartError, handlers,
+    Actor, Behavior, Context, ExitReason, Options, Ref, Restart, SpawnError, StartError,
+    Supervision, Supervisor, handlers,
 };
+use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use tokio::sync::Semaphore;
 
 /// Starts as often as it is told to.
 struct Starter;
@@ -126,5 +129,63 @@ fn an_actor_that_starts_can_be_ended() {
             assert_eq!(exit_of(&late, &mut events).await, expected);
             assert_eq!(handled.load(Ordering::SeqCst), handles);
         }
+    });
+}
+
+/// Fails to start at first, when it is let.
+#[derive(Actor)]
+struct Reluctant;
+
+#[handlers]
+impl Reluctant {
+    #[start]
+    async fn start(starts: Arc<AtomicU32>, gate: Arc<Semaphore>) -> Result<Self, StartError> {
+        if starts.fetch_add(1, Ordering::SeqCst) == 0 {
+            gate.acquire().await.expect("it stays open").forget();
+            return Err(StartError::new("not at first"));
+        }
+        Ok(Self)
+    }
+}
+
+/// Gives up waiting for the start of its child.
+#[derive(Actor)]
+struct Hasty;
+
+impl Supervisor for Hasty {
+    const SUPERVISION: Supervision = Supervision::one_for_one(3, HOUR);
+}
+
+#[handlers]
+impl Hasty {
+    #[ask]
+    fn begin(
+        &mut self,
+        starts: Arc<AtomicU32>,
+        gate: Arc<Semaphore>,
+        cx: &mut Context<Self>,
+    ) -> bool {
+        let mut starting = Box::pin(cx.supervise::<Reluctant>((starts, gate)).into_future());
+        poll_once(&mut starting).is_pending()
+    }
+    #[ask]
+    fn children(&mut self, cx: &mut Context<Self>) -> usize {
+        cx.supervised().len()
+    }
+}
+
+// [G-SUPERVISE-1]
+#[test]
+fn a_first_start_that_nobody_awaits_any_more_counts_as_a_failure_of_the_child() {
+    everywhere(async |system| {
+        let (starts, gate) = (Arc::default(), Arc::new(Semaphore::new(0)));
+        let hasty = system.spawn::<Hasty>(Hasty).await.unwrap();
+        assert_eq!(
+            hasty.begin(Arc::clone(&starts), Arc::clone(&gate)).within(LONG).await,
+            Ok(true)
+        );
+        gate.add_permits(1);
+        until(|| starts.load(Ordering::SeqCst) == 2).await;
+        assert_eq!(hasty.children().within(LONG).await, Ok(1));
     });
 }

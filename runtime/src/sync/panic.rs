@@ -1,6 +1,8 @@
 //! Panics of user code that get no further.
 
+use super::planted;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Waker;
 
 /// Runs user code.
 ///
@@ -34,4 +36,17 @@ pub(crate) fn quietly(work: impl FnOnce()) -> bool {
             false
         }
     }
+}
+
+/// Wakes somebody, who may be anybody: a waker that panics, as some do whose executor is gone, is not the matter of who
+/// wakes it, nor of those who are woken after it.
+pub(crate) fn wake_quietly(waker: Waker) {
+    // A checker reports what it finds on the way by a panic.
+    if cfg!(any(loom, shuttle)) {
+        return waker.wake();
+    }
+    planted!("waker-panic-unwinds": quietly(|| waker.wake()) => {
+        waker.wake();
+        true
+    });
 }
