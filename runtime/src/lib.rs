@@ -53,6 +53,16 @@
 //! | write a ready queue | [`ReadyQueue`], [`testing`] |
 //! | use the queues alone | [`queue`] |
 //! | find bugs by seed | [`sim`] |
+//!
+//! | feature, none by default | what it adds |
+//! |---|---|
+//! | `journal` | event-sourced actors, and the store for them that is a file of this machine |
+//! | `postgres` | the store for them in PostgreSQL; includes `journal` |
+//! | `net` | actors that are reached from other nodes |
+//! | `zerocopy` | messages that go to other nodes as they lie in memory; includes `net` |
+//! | `prost` | messages that go to other nodes as protocol buffers; includes `net` |
+//! | `membership` | nodes that find each other, and notice who is gone; includes `net` |
+//! | `test-util` | tokio's timers keep the world's time in a simulated world |
 
 #![cfg_attr(
     any(loom, shuttle),

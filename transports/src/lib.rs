@@ -9,6 +9,14 @@
 //! | [`station`] | both together, without I/O: the links of one node |
 //! | [`udp`] | a station on a socket: what [`greenroom::net::Node`] is given |
 //!
+//! | feature | what it adds |
+//! |---|---|
+//! | `pq`, by default | handshakes that a quantum computer does not undo: ML-KEM-768 beside X25519 |
+//! | `cli`, by default | the command `greenroom`: makes keys, and looks for what is wrong; includes `config` |
+//! | `config` | a node's settings from a TOML file |
+//! | `ring` | the cipher in assembly, faster for small packets; needs a C compiler |
+//! | `rdma` | devices by libibverbs, which is loaded when a program asks for them; Linux on 64 bits |
+//!
 //! A carrier moves packets and seals them; the engine makes messages of them that arrive once, in order, and no
 //! faster than the receiver takes them.
 //!

@@ -9,7 +9,8 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TellError<M> {
-    /// The mailbox is full. Worth another try, or `.await`, which waits for room.
+    /// The mailbox is full. Worth another try, or `.await`, which waits for room, and returns this where no waiting
+    /// would help: then it is not worth another try.
     Full(M),
     /// The [budget](crate::Builder::budget_messages) of the whole system is used up, or smaller than the
     /// message. Worth another try unless it is, or `.await`, which waits for room.
@@ -105,7 +106,8 @@ pub enum AskError<E = Infallible> {
     /// The deadline passed. A question whose handler has begun by then may still be handled; its answer
     /// will be dropped.
     Expired,
-    /// The handler went without an answer: it panicked, was killed, or the actor ended first.
+    /// The handler went without an answer: it panicked, was killed, dropped its [`Reply`](crate::Reply), or was
+    /// interleaved and cut off by a restart. Or the actor ended first, with the question in its stash or mailbox.
     NoReply,
     /// The actor takes no such question now: it is in a [state](crate::State) without a handler for it, or its
     /// [stash](crate::Stashes) is full. Worth another try later. Or the question can never have room: it is larger

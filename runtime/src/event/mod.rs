@@ -58,7 +58,7 @@ pub enum ExitReason {
     Drained,
     /// It was killed.
     Killed,
-    /// A handler or hook panicked with this text.
+    /// A handler or hook panicked with this text, or a task, pipe or stream beside the actor.
     Panicked(String),
     /// It called [`Context::fail`](crate::Context::fail) with this text.
     Failed(String),

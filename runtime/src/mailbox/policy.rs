@@ -8,7 +8,7 @@ use crate::queue::permits::Permits;
 pub enum Full {
     /// The sender is to wait: `.await` does, and `.tell()`, which cannot, gets the message back.
     Wait,
-    /// The sender gets the message back.
+    /// As [`Wait`](Self::Wait), by another name: `.tell()` gets the message back, and `.await` waits.
     Reject,
     /// The message is dropped and reported as a dead letter.
     DropNewest,

@@ -36,7 +36,8 @@ const TRACED_MAX: usize = 8;
 /// the panic says what went wrong, of which commit, which command repeats it, and where the choices, the log,
 /// the trace and the packets were written to. Where the same choices do not lead there again, it says
 /// instead where two runs part. In the environment, `GREENROOM_SEEDS` sets the number of worlds, `GREENROOM_SEED` asks
-/// for a single one, and `GREENROOM_CHOICES` names a file of choices to repeat.
+/// for a single one, `GREENROOM_CHOICES` names a file of choices to repeat, and `GREENROOM_SIM_DIR` a folder for what
+/// is written.
 ///
 /// ```
 /// use greenroom::sim::Explore;

@@ -49,7 +49,7 @@ pub enum Idle {
 pub struct Config {
     /// Worker threads; one per core by default.
     pub workers: Option<usize>,
-    /// `locked`, `lock_free`, `stealing`, `per_core` or `auto`.
+    /// `locked`, `lock_free`, `stealing`, `per_core` or `auto`; `per_core` takes at most 62 workers.
     pub scheduler: Option<String>,
     /// Whether each worker is pinned to a core; no by default.
     pub pinned: Option<bool>,
@@ -59,8 +59,8 @@ pub struct Config {
     pub stack_bytes: Option<usize>,
     /// Messages in one turn, more while mail grows; 64 by default.
     pub batch: Option<u32>,
-    /// Time after which a slice ends at the next look at the clock, and a turn where turns are not longer on average, in
-    /// microseconds; 50 by default.
+    /// How long a worker runs actors before it polls tokio, and one actor before the next has its turn (longer where
+    /// messages take longer), in microseconds; 50 by default.
     pub slice_us: Option<u64>,
     /// How long an idle worker looks for work before it sleeps, and a plain thread for an answer, in microseconds; 0 for
     /// workers that sleep at once.
