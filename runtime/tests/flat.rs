@@ -14,7 +14,7 @@ mod support;
 use counting::{BYTES, PEAK};
 use greenroom::{Actor, Ref, Scheduler, System, handlers};
 use std::sync::atomic::Ordering;
-use support::{Builds, LONG, SCHEDULERS, run};
+use support::{Builds, LONG, SCHEDULERS, hold_worker_on, run};
 
 /// Producers, unless the environment says more.
 const PRODUCERS: usize = 300;
@@ -80,9 +80,12 @@ fn stays_flat(scheduler: Scheduler, producers: usize) {
         }
         PEAK.store(0, Ordering::Relaxed);
         let most = BYTES.load(Ordering::Relaxed) + producers * HELD_BYTES + MORE;
+        // All of them begin together, however slow this thread is to tell them: else the first part would be that of a few.
+        let holds = [hold_worker_on(&system, 0).await, hold_worker_on(&system, 1).await];
         for producer in &crew {
             producer.produce().await.unwrap();
         }
+        drop(holds);
         system.await_idle(10 * LONG).await.unwrap();
         let peaks = sink.peaks().within(LONG).await.unwrap();
         assert_eq!(peaks.len(), PARTS);

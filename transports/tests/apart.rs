@@ -22,7 +22,7 @@ use support::{Builds, OwnSystem};
 
 /// The network namespace of the child.
 const FAR: &str = "GREENROOM_FAR";
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(200);
 
 fn soon<F: Future>(future: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -70,7 +70,7 @@ enum Leaves {
 fn node(host: u8) -> (System, Udp, Node) {
     let identity = |host| Identity::new(Key::new([host; 32]));
     let settings = Settings::new(identity(host)).peer(identity(3 - host).public(), None);
-    let system = System::builder().workers(2).build().unwrap();
+    let system = System::builder().workers(2).ask_timeout(LONG).build().unwrap();
     let udp = Udp::bind(settings, "127.0.0.1:0".parse().unwrap()).unwrap();
     let node = Node::start(&system, udp.clone()).unwrap();
     (system, udp, node)

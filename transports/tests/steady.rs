@@ -108,7 +108,7 @@ fn identity(host: u8) -> Identity {
 }
 
 fn place(host: u8, other: u8) -> (OwnSystem, Udp, Node) {
-    let system = System::builder().workers(1).own_as_set();
+    let system = System::builder().workers(1).own();
     let settings = Settings::new(identity(host)).peer(identity(other).public(), None);
     let udp = Udp::bind(settings, "127.0.0.1:0".parse().unwrap()).unwrap();
     let node = Node::start(&system, udp.clone()).unwrap();

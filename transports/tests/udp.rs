@@ -32,7 +32,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use support::{Builds, OwnSystem};
 
-const LIMIT: Duration = Duration::from_secs(100);
+const LIMIT: Duration = Duration::from_secs(200);
 
 fn socket(address: SocketAddr) -> Socket {
     Socket::bind(address, &Options::default()).expect("a port is free")

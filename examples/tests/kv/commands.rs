@@ -250,7 +250,7 @@ fn a_command_in_single_bytes_is_understood() {
 
 #[test]
 fn idle_clients_are_closed_when_asked_for() {
-    let limits = Limits { idle_timeout: Some(Duration::from_secs(3)), ..Limits::default() };
+    let limits = Limits { idle_timeout: Some(Duration::from_secs(8)), ..Limits::default() };
     let server = Running::start(2, limits);
     let mut ear = server.connect();
     assert_eq!(ear.text(&["SUBSCRIBE", "news"]), "[subscribe news 1]");

@@ -219,8 +219,8 @@ impl Feed {
 #[test]
 fn a_probe_receives_and_stands_in_for_others() {
     everywhere(async |system| {
-        let mut prices = Probe::spawn(system).await.unwrap();
-        let mut feed = Probe::spawn(system).await.unwrap();
+        let mut prices = Probe::spawn(system).await.unwrap().within(LONG);
+        let mut feed = Probe::spawn(system).await.unwrap().within(LONG);
         let args = (feed.reference::<Feed>(), prices.recipient());
         let book = system.spawn::<Book>(args).await.unwrap();
         book.publish("GRN".to_owned()).await.unwrap();
@@ -241,7 +241,8 @@ fn a_probe_receives_and_stands_in_for_others() {
 #[test]
 fn a_probe_answers_what_it_is_asked_and_ends_when_it_is_dropped() {
     on(1, Scheduler::locked(), async |system| {
-        let mut probe = Probe::answering(system, |Double(number)| number * 2).await.unwrap();
+        let probe = Probe::answering(system, |Double(number)| number * 2).await.unwrap();
+        let mut probe = probe.within(LONG);
         let recipient = probe.recipient();
         assert_eq!(recipient.ask(Double(21)).await, Ok(42));
         probe.expect(&Double(21)).await;
@@ -290,6 +291,8 @@ fn a_failure_says_what_came_instead_and_where_it_was_expected() {
         let mut picky = patient().await.within(LONG);
         (0..30).for_each(|price| picky.recipient().tell(Price(price)).try_send().expect("room"));
         assert_eq!(picky.find("the eighth", |price| price.0 == 7).await, Price(7));
+        // All of them are with the probe, so that none comes too late to be listed.
+        system.await_idle(LONG).await.unwrap();
         let mut picky = picky.within(100 * SHORT);
         let text = failure(async move { _ = picky.find("a hundred", |it| it.0 == 100).await });
         let text = text.await;
@@ -301,8 +304,8 @@ fn a_failure_says_what_came_instead_and_where_it_was_expected() {
 #[test]
 fn dead_letters_and_events_are_expected_too() {
     everywhere(async |system| {
-        let mut letters = testkit::dead_letters(system);
-        let mut events = testkit::events(system);
+        let mut letters = testkit::dead_letters(system).within(LONG);
+        let mut events = testkit::events(system).within(LONG);
         let waiter = system.spawn::<Waiter>(Arc::default()).await.unwrap();
         waiter.crash().await.unwrap();
         let crashed = |letter: &DeadLetter| letter.reason == DeadLetterReason::Crashed;

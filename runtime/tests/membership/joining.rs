@@ -22,6 +22,11 @@ pub(crate) fn join(
     (system, node, members)
 }
 
+/// With so long a period that a worker that has no processor for seconds is not taken for down.
+fn slow(membership: Membership) -> Membership {
+    membership.period(Duration::from_millis(500))
+}
+
 /// Ends a system that looks names up, which may go on for a moment: nothing ends a call that blocks.
 async fn end(system: &OwnSystem) {
     system.shutdown(LONG).await.unwrap();
@@ -31,11 +36,11 @@ async fn end(system: &OwnSystem) {
 #[test]
 fn nodes_are_found_by_a_name_in_the_dns() {
     let network = Loopback::new();
-    let (here, _node, members) = join(&network, "127.0.0.1:7001", 1, |membership| membership);
+    let (here, _node, members) = join(&network, "127.0.0.1:7001", 1, slow);
     run(soon(async {
         let mut events = members.subscribe();
         let (there, node, others) =
-            join(&network, "elsewhere:1", 2, |at| at.seed_dns("loopback", "localhost:7001"));
+            join(&network, "elsewhere:1", 2, |at| slow(at).seed_dns("loopback", "localhost:7001"));
         let Some(MemberEvent::Up(member)) = events.next().await else { panic!("it comes up") };
         assert_eq!((member.identity, member.address.place()), (node.identity(), "elsewhere:1"));
         assert_eq!(members.members(), others_with(&others, &members));
@@ -56,9 +61,9 @@ fn a_name_that_no_resolver_takes_keeps_nobody_out() {
     let network = Loopback::new();
     // A label is missing, so that nobody is asked: a resolver may take many seconds to say no.
     let (here, _node, members) =
-        join(&network, "one:1", 1, |at| at.seed_dns("loopback", "no..name:1"));
+        join(&network, "one:1", 1, |at| slow(at).seed_dns("loopback", "no..name:1"));
     let (there, _other, _) =
-        join(&network, "two:1", 2, |at| at.seed("loopback:one:1".parse().unwrap()));
+        join(&network, "two:1", 2, |at| slow(at).seed("loopback:one:1".parse().unwrap()));
     run(soon(async {
         let mut events = members.subscribe();
         if members.members().len() < 2 {

@@ -141,7 +141,7 @@ fn who_asks_what_failed_does_not_wait_for_a_turn() {
     let (said, hears) = std::sync::mpsc::channel();
     let asks = udp.clone();
     std::thread::spawn(move || said.send(asks.rdma_failure()));
-    let heard = hears.recv_timeout(Duration::from_secs(5));
+    let heard = hears.recv_timeout(Duration::from_secs(100));
     drop(turn);
     assert!(heard.is_ok());
 }

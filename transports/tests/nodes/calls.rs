@@ -50,7 +50,12 @@ fn place(settings: Settings) -> Place {
 }
 
 fn place_at(at: &str, settings: Settings) -> Place {
-    let system = System::builder().workers(1).build().unwrap();
+    place_that_waits(LONG, at, settings)
+}
+
+/// With a limit for what is asked of others, and for each connection.
+fn place_that_waits(limit: Duration, at: &str, settings: Settings) -> Place {
+    let system = System::builder().workers(1).ask_timeout(limit).build().unwrap();
     let udp = Udp::bind(settings, at.parse().unwrap()).unwrap();
     let node = Node::start(&system, udp.clone()).unwrap();
     Place { system, udp, node }
@@ -108,10 +113,14 @@ fn udp_conforms() {
     }
 }
 
+/// How long a connection is waited for that does not come.
+const IN_VAIN: Duration = Duration::from_secs(8);
+
 /// Nodes that share a cluster's key, and know nothing else of each other.
-fn strangers<const N: usize>() -> [Place; N] {
+fn strangers<const N: usize>(limit: Duration) -> [Place; N] {
     let hosts: [u8; N] = std::array::from_fn(|at| 10 + at as u8);
-    hosts.map(|host| place(settings(host).cluster_key(Key::new([99; 32]))))
+    let key = || Key::new([99; 32]);
+    hosts.map(|host| place_that_waits(limit, "127.0.0.1:0", settings(host).cluster_key(key())))
 }
 
 fn unreachable(outcome: Result<greenroom::net::Peer, ConnectError>) -> String {
@@ -124,7 +133,7 @@ fn unreachable(outcome: Result<greenroom::net::Peer, ConnectError>) -> String {
 #[test]
 fn strangers_meet_by_the_clusters_key() {
     soon(async {
-        let [one, two, three] = strangers();
+        let [one, two, three] = strangers(LONG);
         // By the address alone, and by the address with the key.
         let bare: Address = format!("udp:{}", two.udp.address()).parse().unwrap();
         let met = one.node.connect(&bare).await.unwrap();
@@ -145,7 +154,7 @@ fn strangers_meet_by_the_clusters_key() {
 #[test]
 fn an_address_where_nobody_is_holds_nobody_up() {
     soon(async {
-        let [one, two] = strangers();
+        let [one, two] = strangers(IN_VAIN);
         let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let empty: Address = format!("udp:{}", nobody.local_addr().unwrap()).parse().unwrap();
         let there: Address = format!("udp:{}", two.udp.address()).parse().unwrap();
@@ -181,7 +190,7 @@ fn addresses_that_lead_nowhere_say_so() {
 #[test]
 fn who_is_forbidden_stays_so() {
     soon(async {
-        let [one, two] = strangers();
+        let [one, two] = strangers(IN_VAIN);
         let bare: Address = format!("udp:{}", two.udp.address()).parse().unwrap();
         let met = one.node.connect(&bare).await.unwrap();
         // With an answer, the other one knows of the connection, too.

@@ -167,10 +167,22 @@ fn an_ask_beside_an_actor_expires_while_its_worker_is_idle() {
     });
 }
 
+/// What is left of the time at an oracle that an actor of the system asks while it is asked.
+async fn remaining_by_way_of(system: &System, oracle: &Ref<Oracle>, within: Duration) -> Duration {
+    // On a machine that has much to do the time may pass before the answer is there.
+    for _ in 0..10 {
+        let middle = Middle { next: None, oracle: oracle.clone() };
+        let middle = system.spawn::<Middle>(middle).await.unwrap();
+        if let Ok(remaining) = middle.remaining().within(within).await {
+            return remaining;
+        }
+    }
+    panic!("no answer came in time");
+}
+
 // [G-ASK-1] [G-ASK-3]
 #[test]
 fn deadlines_hold_between_systems_of_different_age() {
-    // Longer than a machine stands still that has much to do.
     let within = SHORT * 100;
     let old = System::builder().workers(1).own();
     run(async {
@@ -179,14 +191,10 @@ fn deadlines_hold_between_systems_of_different_age() {
         tokio::time::sleep(within * 2).await;
         let young = System::builder().workers(1).own();
         let young_oracle = oracle(&young).await;
-        let middle = Middle { next: None, oracle: old_oracle };
-        let middle = young.spawn::<Middle>(middle).await.unwrap();
-        let remaining = middle.remaining().within(within).await.unwrap();
-        assert!(remaining > Duration::ZERO && remaining <= within, "{remaining:?}");
-        let middle = Middle { next: None, oracle: young_oracle };
-        let middle = old.spawn::<Middle>(middle).await.unwrap();
-        let remaining = middle.remaining().within(within).await.unwrap();
-        assert!(remaining > Duration::ZERO && remaining <= within, "{remaining:?}");
+        for (asker, oracle) in [(&young, old_oracle), (&old, young_oracle)] {
+            let remaining = remaining_by_way_of(asker, &oracle, within).await;
+            assert!(remaining > Duration::ZERO && remaining <= within, "{remaining:?}");
+        }
         young.shutdown(LONG).await.unwrap();
         old.shutdown(LONG).await.unwrap();
     });
