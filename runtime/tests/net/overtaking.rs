@@ -73,8 +73,8 @@ impl Way {
         held.is_clear = true;
         let link = held.link.take().unwrap();
         for (order, frame) in std::mem::take(&mut held.frames) {
-            // An error means that the other node has ended the connection.
-            let _ = link.submit(order, &frame);
+            // Or the other node has ended the connection.
+            assert_ne!(link.submit(order, &frame), Err(SubmitError::Full));
         }
     }
 }
