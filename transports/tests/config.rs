@@ -214,6 +214,13 @@ fn what_is_wrong_is_named_by_file_line_and_key() {
         (PEER, &PEER[1..], "a.toml:33: peer.key: a public key has 64"),
         (PEER, &own, "a.toml:33: peer.key: another peer has it, or this node itself"),
         ("10.0.0.2:7000", "10.0.0.2", "a.toml:34: peer.address: a place is"),
+        ("10.0.0.2:7000", "010.0.0.2:7000", "a.toml:34: peer.address: a place is"),
+        ("10.0.0.2:7000", "10.0.2:7000", "a.toml:34: peer.address: a place is"),
+        ("10.0.0.2:7000", "10.0.0.0X2.:7000", "a.toml:34: peer.address: a place is"),
+        ("10.0.0.2:7000", "10.0.0.2:+7000", "a.toml:34: peer.address: a place is"),
+        ("node-a.example:7000", "256.0.0.1:7000", "a.toml:3: advertise: a place is"),
+        ("nodes.example:7000", "nodes.example:07000", "a.toml:28: membership.dns: a place is"),
+        ("udp:10.0.0.9:7000", "udp:10.0.9:7000", "a.toml:27: membership.seeds: a place is"),
         (
             "10.0.0.2:7000",
             "Node-A.example:7000",
@@ -230,6 +237,10 @@ fn what_is_wrong_is_named_by_file_line_and_key() {
         assert!(EXAMPLE.contains(right), "{right}");
         let found = folder.complaint(&EXAMPLE.replace(right, wrong));
         assert!(found.contains(complaint), "{found:?} instead of {complaint:?}");
+    }
+    // A number in a name is none that ends it.
+    for name in ["10.0.0.2.example", "node-2", "2b", "10.0.0.0x2g", "b."] {
+        assert!(folder.parse(&EXAMPLE.replace("10.0.0.2:", &format!("{name}:"))).is_ok(), "{name}");
     }
     let again = "\n[[peer]]\nname = \"b\"\nkey = \"11";
     let name_twice = format!("{EXAMPLE}{again}{}\"\n", &PEER[2..]);

@@ -15,6 +15,7 @@ use super::node::{ExportError, Node, Shared};
 use super::outlet::Outlet;
 use super::reference::home_of;
 use super::remote::stand_in;
+use super::streams::THE_NODE;
 use super::transport::Order;
 use crate::actor::{Group, Protocol, Recipient, Ref};
 use crate::sync::{Arc, Mutex, planted};
@@ -24,6 +25,10 @@ use std::fmt;
 
 /// Members at most that one node has in all its groups. [ENV-15]
 const MEMBERS_MAX: usize = 4096;
+
+/// How news of members is said, of all in one order: one who joins in the place of another must not be heard of first,
+/// for the other node counts. No actor has that number, and nothing else that is said to a node has an order by it.
+const NEWS: Order = Order::Within(THE_NODE);
 
 /// A group of actors that speak `P`, here and on connected nodes; [`Node::group`] makes it. Clones are the same
 /// group.
@@ -194,7 +199,7 @@ impl Groups {
             typed.join_own(node, actor);
         }
         let frame = Frame::Joined { actor, protocol: key.1, group: &key.0 };
-        table.tell_all(&frame, actor);
+        table.tell_all(&frame);
         Some(if table.watched.insert(actor) { First::Ever } else { First::InThis })
     }
 
@@ -218,7 +223,7 @@ impl Groups {
         let mut table = self.0.lock();
         for ((group, protocol), members) in &table.own {
             for &actor in members {
-                outlet.say_or_end(Order::Within(actor), &Frame::Joined { actor, protocol, group });
+                outlet.say_or_end(NEWS, &Frame::Joined { actor, protocol, group });
             }
         }
         let announced = Announced { outlet: outlet.clone(), members: BTreeSet::new() };
@@ -296,16 +301,16 @@ impl Table {
         for typed in self.typed(&key.0, key.1) {
             typed.leave_own(node, actor);
         }
-        self.tell_all(&Frame::Left { actor, protocol: key.1, group: &key.0 }, actor);
+        self.tell_all(&Frame::Left { actor, protocol: key.1, group: &key.0 });
         true
     }
 
-    fn tell_all(&self, frame: &Frame<'_>, actor: u64) {
+    fn tell_all(&self, frame: &Frame<'_>) {
         if planted!("net-join-untold": false => true) {
             return;
         }
         for announced in self.peers.values() {
-            announced.outlet.say_or_end(Order::Within(actor), frame);
+            announced.outlet.say_or_end(NEWS, frame);
         }
     }
 }

@@ -73,6 +73,9 @@ pub trait Link: Send + Sync + 'static {
     /// is and on whether it may overtake others, not on which others it is to stay in order of: who waits for room takes
     /// turns with others.
     ///
+    /// A node may hold locks meanwhile, so nobody is woken by it but who drives the transport, and who waits at the other end of
+    /// the link.
+    ///
     /// # Errors
     /// [`SubmitError`]; the frame is not on its way then.
     fn submit(&self, order: Order, frame: &[u8]) -> Result<(), SubmitError>;

@@ -29,6 +29,7 @@ mod limit;
 mod lock;
 mod manifest;
 mod narrow;
+mod overtaking;
 mod panics;
 mod references;
 mod rendezvous;

@@ -250,6 +250,25 @@ fn read(file: &Path) -> Result<String, Why> {
     if text.len() as u64 > FILE_BYTES_MAX { Err(Why::TooLong) } else { Ok(text) }
 }
 
+/// Whether it may be the name of a host. One that ends in a number is an address that is written wrongly, of which resolvers
+/// make another: 8.0.0.1 of 010.0.0.1, and 10.0.0.1 of 10.0.1.
+fn is_name(host: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    let last = host.strip_suffix('.').unwrap_or(host).rsplit('.').next().unwrap_or(host);
+    let (digits, radix) = match last.strip_prefix("0x").or_else(|| last.strip_prefix("0X")) {
+        Some(digits) => (digits, 16),
+        None => (last, 10),
+    };
+    // Also one that has none.
+    let is_number = digits.chars().all(|c| c.is_digit(radix));
+    host.chars().all(is_plain) && !is_number
+}
+
+/// Whether it is a port in the one way in which it may be written behind a name.
+fn is_port(text: &str) -> bool {
+    text.parse::<u16>().is_ok_and(|port| port > 0 && port.to_string() == text)
+}
+
 /// A place in the one way of many in which it may be written.
 fn canonical(place: &str) -> String {
     let address = place.parse::<SocketAddr>().map(|at| at.to_string());
@@ -331,15 +350,8 @@ impl Source<'_> {
     /// A host and a port.
     fn place(&self, key: &str, place: &Spanned<String>) -> Result<String, ConfigError> {
         let text = place.get_ref();
-        let is_host = |host: &str| {
-            let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-            !host.is_empty() && host.chars().all(plain)
-        };
-        let named = || {
-            text.rsplit_once(':').is_some_and(|(host, port)| {
-                is_host(host) && port.parse::<u16>().is_ok_and(|port| port > 0)
-            })
-        };
+        let named =
+            || text.rsplit_once(':').is_some_and(|(host, port)| is_name(host) && is_port(port));
         let is_place = text.parse::<SocketAddr>().map_or_else(|_| named(), |at| at.port() > 0);
         if is_place { Ok(text.clone()) } else { Err(self.blame(key, place.span(), Why::NotAPlace)) }
     }

@@ -23,7 +23,7 @@
 //! | bytes and frames | `wire`, `frame`, `ack`, `ranges` |
 //! | loss (RFC 9002) | `sent`, `received`, `recovery`, `rtt` |
 //! | speed (RFC 9438) and size (RFC 8899) of packets | `congestion`, `cubic`, `pacer`, `mtu` |
-//! | messages | `outbox`, `store`, `inbox`, `reassembly` |
+//! | messages | `outbox`, `pair`, `store`, `inbox`, `reassembly` |
 //! | credit | `credit`, `mailbox` |
 //! | life and death | `liveness`, `close` |
 //!
@@ -47,6 +47,7 @@ mod marking;
 mod mtu;
 mod outbox;
 mod pacer;
+mod pair;
 mod pool;
 mod random;
 mod ranges;

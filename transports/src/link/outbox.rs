@@ -15,11 +15,11 @@ mod unsent;
 use super::config::MESSAGE_COST;
 use super::envelope::{Address, Class, Envelope};
 use super::frame::{Head, Message};
+use super::pair::{ByKey, Pair};
 use super::ranges::Ranges;
 use super::sent::Item;
 use super::store::{Place, Store};
 use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
 use std::collections::VecDeque;
 use turns::{Long, Turns};
 use unsent::Unsent;
@@ -76,7 +76,7 @@ pub(super) struct Outbox {
     floor: u64,
     window: u64,
     /// The last message of each pair.
-    last: HashMap<(Address, Address), u64, FxBuildHasher>,
+    last: HashMap<Pair, u64, ByKey>,
     /// How many pairs there may be until those below the floor are forgotten.
     last_max: usize,
     /// Messages that go whole: to send again, then to send first, what never waits and mail.
@@ -117,7 +117,7 @@ const fn cost(bytes: Place) -> u64 {
 const LAST_MIN: usize = 64;
 
 impl Outbox {
-    pub(super) fn new(window: u64, bytes_max: u64, in_pieces_max: usize) -> Self {
+    pub(super) fn new(window: u64, bytes_max: u64, in_pieces_max: usize, seed: u64) -> Self {
         Self {
             messages: VecDeque::new(),
             store: Store::default(),
@@ -125,7 +125,7 @@ impl Outbox {
             bytes_max,
             floor: 0,
             window,
-            last: HashMap::default(),
+            last: HashMap::with_hasher(ByKey::new(seed)),
             last_max: LAST_MIN,
             whole: [const { VecDeque::new() }; 3],
             is_short: [false; 3],
@@ -158,7 +158,7 @@ impl Outbox {
     /// Takes a message, which has room, and fits into a packet or goes in pieces.
     pub(super) fn push(&mut self, envelope: Envelope, payload: &[u8], end: u64, in_pieces: bool) {
         let sequence = self.floor + 1 + self.messages.len() as u64;
-        let predecessor = self.follow((envelope.from, envelope.to), sequence);
+        let predecessor = self.follow(Pair::of(&envelope), sequence);
         if in_pieces {
             let (class, len) = (envelope.kind.class(), payload.len() as u64);
             self.wait_long(Long { sequence, class, len });
@@ -178,8 +178,8 @@ impl Outbox {
     }
 
     /// Makes a message the last one of its pair; says how far back the one before it is.
-    fn follow(&mut self, pair: (Address, Address), sequence: u64) -> u16 {
-        if pair.0 == Address::NOBODY {
+    fn follow(&mut self, pair: Pair, sequence: u64) -> u16 {
+        if pair.from == Address::NOBODY {
             return 0;
         }
         if self.last.len() >= self.last_max {

@@ -305,14 +305,14 @@ impl Station {
             self.set_driver_while_full(driver);
         } else {
             self.is_told = false;
-            self.wakes.wakers.push(driver.clone());
+            self.wakes.driver = Some(driver.clone());
         }
     }
 
     /// As [`Station::set_driver`], while no datagram can be sent.
     pub fn set_driver_while_full(&mut self, driver: &Waker) {
         if std::mem::take(&mut self.is_told) || !self.pairs.touched.is_empty() {
-            self.wakes.wakers.push(driver.clone());
+            self.wakes.driver = Some(driver.clone());
         } else {
             self.driver = Some(driver.clone());
         }

@@ -4,6 +4,7 @@ use super::Station;
 use crate::link::Time;
 use crate::secure::endpoint::AssociationId;
 use greenroom::net::NodeId;
+use std::task::Waker;
 use std::time::Duration;
 
 impl Station {
@@ -21,7 +22,7 @@ impl Station {
             let is_paired = line.is_paired;
             let touched = if is_paired { &mut self.pairs.touched } else { &mut self.touched };
             touched.push_back(id);
-            self.wakes.wakers.extend(self.driver.take());
+            self.wake_driver();
         }
     }
 
@@ -35,10 +36,22 @@ impl Station {
 
     /// Has the driver look, soon.
     pub fn tell_driver(&mut self) {
-        match self.driver.take() {
-            Some(driver) => self.wakes.wakers.push(driver),
-            None => self.is_told = true,
+        if !self.wake_driver() {
+            self.is_told = true;
         }
+    }
+
+    /// The driver, if it is to be woken. Of what [`Station::submit`] does nobody else is to hear.
+    pub fn take_driver_wake(&mut self) -> Option<Waker> {
+        self.wakes.driver.take()
+    }
+
+    /// Has the driver woken if it waits; `false` if it does not.
+    fn wake_driver(&mut self) -> bool {
+        let driver = self.driver.take();
+        let waits = driver.is_some();
+        self.wakes.driver = driver.or_else(|| self.wakes.driver.take());
+        waits
     }
 
     /// Passes on what has happened to a line.

@@ -7,6 +7,8 @@ use std::task::Waker;
 /// What a station has to say to those who wait; said when it is told to, without the lock.
 #[derive(Default)]
 pub struct Wakes {
+    /// The station's own driver.
+    pub(super) driver: Option<Waker>,
     pub(super) wakers: Vec<Waker>,
     pub(super) told: Vec<Told>,
 }
@@ -15,12 +17,12 @@ impl Wakes {
     /// Wakes them all, and tells those whose attempt to connect has an outcome.
     pub fn wake(&mut self) {
         self.told.drain(..).for_each(Told::tell);
-        self.wakers.drain(..).for_each(Waker::wake);
+        self.driver.take().into_iter().chain(self.wakers.drain(..)).for_each(Waker::wake);
     }
 
     /// Takes the first few out, if there is anybody.
     pub(super) fn take_few(&mut self) -> Option<Few> {
-        if self.wakers.is_empty() && self.told.is_empty() {
+        if self.driver.is_none() && self.wakers.is_empty() && self.told.is_empty() {
             return None;
         }
         let mut wakers = [None, None];
@@ -28,10 +30,12 @@ impl Wakes {
         for (place, waker) in wakers.iter_mut().zip(self.wakers.drain(..count)) {
             *place = Some(waker);
         }
-        Some(Few { wakers, told: std::mem::take(&mut self.told) })
+        let (driver, told) = (self.driver.take(), std::mem::take(&mut self.told));
+        Some(Few { driver, wakers, told })
     }
 
     pub(super) fn append(&mut self, others: &mut Self) {
+        self.driver = others.driver.take().or_else(|| self.driver.take());
         self.wakers.append(&mut others.wakers);
         self.told.append(&mut others.told);
     }
@@ -39,6 +43,7 @@ impl Wakes {
 
 /// The first of [`Wakes`], which take no memory of the allocator's.
 pub struct Few {
+    driver: Option<Waker>,
     wakers: [Option<Waker>; 2],
     told: Vec<Told>,
 }
@@ -47,18 +52,21 @@ impl Few {
     /// Wakes and tells them.
     pub fn wake(self) {
         self.told.into_iter().for_each(Told::tell);
-        self.wakers.into_iter().flatten().for_each(Waker::wake);
+        let wakers = self.wakers.into_iter().flatten();
+        self.driver.into_iter().chain(wakers).for_each(Waker::wake);
     }
 }
 
 impl fmt::Debug for Few {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Few({})", self.wakers.iter().flatten().count() + self.told.len())
+        let wakers = self.driver.iter().chain(self.wakers.iter().flatten());
+        write!(f, "Few({})", wakers.count() + self.told.len())
     }
 }
 
 impl fmt::Debug for Wakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Wakes({})", self.wakers.len() + self.told.len())
+        let wakers = self.driver.iter().chain(&self.wakers);
+        write!(f, "Wakes({})", wakers.count() + self.told.len())
     }
 }

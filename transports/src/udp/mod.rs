@@ -7,6 +7,7 @@
 
 mod carriers;
 mod datagrams;
+mod link;
 mod lookups;
 mod names;
 #[cfg(test)]

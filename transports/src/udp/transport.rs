@@ -4,6 +4,7 @@
 //! under it.
 
 use super::datagrams::{Datagrams, Kernel};
+use super::link::UdpLink;
 use super::lookups::Lookups;
 use super::names::Request;
 use super::settings::Settings;
@@ -11,14 +12,11 @@ use super::socket::SendError;
 use crate::link::{self, Time};
 use crate::rdma::carrier::{Failure, Turn};
 use crate::secure::audit::Audit;
-use crate::secure::endpoint::{AssociationId, Endpoint, StartError};
+use crate::secure::endpoint::{Endpoint, StartError};
 use crate::secure::entropy::{Entropy, System};
 use crate::secure::key::{NotAKey, PublicKey};
 use crate::station::{By, Outgoing, Station, Wakes};
-use greenroom::net::{
-    Address, ConnectError, Connecting, Drive, Identity, Link, LinkEnd, NodeId, Order, SubmitError,
-    Transport,
-};
+use greenroom::net::{Address, ConnectError, Connecting, Drive, Identity, Link, NodeId, Transport};
 use parking_lot::Mutex;
 use std::fmt;
 use std::future::ready;
@@ -319,6 +317,8 @@ impl Transport for Udp {
         self.shared.with(Station::depart);
         driver.send_last(&self.shared);
         driver.end_pairs();
+        // Nobody else wakes those who are left.
+        self.shared.with(|_| ());
     }
 }
 
@@ -423,44 +423,5 @@ impl Driver {
             }
         }
         Ok(())
-    }
-}
-
-/// One link.
-struct UdpLink {
-    shared: Arc<Shared>,
-    id: AssociationId,
-    peer: Identity,
-}
-
-impl Link for UdpLink {
-    fn peer(&self) -> Identity {
-        self.peer
-    }
-
-    fn submit(&self, order: Order, frame: &[u8]) -> Result<(), SubmitError> {
-        self.shared.with(|station| station.submit(self.id, order, frame))
-    }
-
-    fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
-        self.shared.station.lock().poll_room(self.id, cx)
-    }
-
-    fn poll_receive(&self, cx: &mut Context<'_>, frame: &mut Vec<u8>) -> Poll<Result<(), LinkEnd>> {
-        self.shared.with(|station| station.poll_receive(self.id, cx, frame))
-    }
-
-    fn delivered(&self) -> u64 {
-        self.shared.station.lock().arrived(self.id)
-    }
-
-    fn close(&self) {
-        self.shared.with(|station| station.close_line(self.id));
-    }
-}
-
-impl Drop for UdpLink {
-    fn drop(&mut self) {
-        self.shared.with(|station| station.disown(self.id));
     }
 }

@@ -89,7 +89,7 @@ pub(super) fn start<T: Serialize + DeserializeOwned + Send + 'static>(
     items: &Items<T>,
     voyage: Voyage,
 ) -> Result<u64, Undelivered> {
-    let (stream, allowance) = outlet.streams().depart()?;
+    let (stream, allowance) = outlet.streams().depart(|| outlet.arrived())?;
     let course = Course { outlet: outlet.clone(), stream, allowance, served: 0, is_over: false };
     let args = Departure { course, items: items.take(), voyage };
     let spawn = outlet.node().system().spawn::<Source<T>>(args);
@@ -116,7 +116,7 @@ struct Course {
 
 impl Drop for Course {
     fn drop(&mut self) {
-        self.outlet.streams().forget(self.stream);
+        self.outlet.streams().forget(self.stream, self.served);
         if planted!("net-stream-stays-first": true => false) {
             self.outlet.leave_stream(self.stream, self.served);
         }

@@ -8,10 +8,13 @@ use crate::net::outlet::Outlet;
 use crate::net::remote::Fence;
 use crate::net::transport::Order;
 use crate::sync::{Arc, Mutex, planted};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Streams at most that go, and that come, by one connection at a time. [ENV-20]
-const STREAMS_MAX: usize = 1024;
+/// Streams at most that go by one connection at a time. [ENV-20]
+const GOING_MAX: usize = 1024;
+/// Streams at most that come by one, and that go by it with those of whose end the other node may not have heard: a message
+/// with another stream may overtake word of that. [ENV-20]
+const COMING_MAX: usize = 2 * GOING_MAX;
 /// Bytes that may be under way in one stream, and wait to be read, at most.
 const WINDOW_BYTES_MAX: u64 = 4 << 20;
 /// The same of all streams that come by one connection, as long as each may have the least.
@@ -29,6 +32,8 @@ struct Table {
     last: u64,
     /// Those that go to the other node.
     going: BTreeMap<u64, Arc<Allowance>>,
+    /// The last frames of those that went, of which the other node may not have all.
+    ended: BTreeSet<u64>,
     /// Those that come from it.
     coming: BTreeMap<u64, Arc<Box<dyn Coming>>>,
 }
@@ -51,14 +56,18 @@ pub(super) enum Refused {
 }
 
 impl Streams {
-    /// A new stream to the other node.
-    pub(super) fn depart(&self) -> Result<(u64, Arc<Allowance>), Undelivered> {
+    /// A new stream to the other node, which has so many frames for certain.
+    pub(super) fn depart(
+        &self,
+        delivered: impl FnOnce() -> u64,
+    ) -> Result<(u64, Arc<Allowance>), Undelivered> {
         let mut table = self.0.lock();
         if table.is_closed {
             return Err(Undelivered::NodeDown);
         }
         // The other node would refuse it.
-        if planted!("net-streams-leave-unbounded": table.going.len() >= STREAMS_MAX => false) {
+        let are_too_many = table.going.len() >= GOING_MAX || !table.has_room(delivered);
+        if planted!("net-streams-leave-unbounded": are_too_many => false) {
             return Err(Undelivered::OverLimit);
         }
         table.last += 1;
@@ -67,9 +76,13 @@ impl Streams {
         Ok((stream, allowance))
     }
 
-    /// Forgets a stream to the other node.
-    pub(super) fn forget(&self, stream: u64) {
-        self.0.lock().going.remove(&stream);
+    /// Forgets a stream to the other node, whose last frame had that number among all that were submitted; 0 for none.
+    pub(super) fn forget(&self, stream: u64, last: u64) {
+        let mut table = self.0.lock();
+        table.going.remove(&stream);
+        if last > 0 {
+            table.ended.insert(last);
+        }
     }
 
     /// Ends streams to the other node, which is not going to read the message that they were in, unless it does.
@@ -125,7 +138,7 @@ impl Streams {
         if table.is_closed {
             return Err(Undelivered::NodeDown);
         }
-        let are_too_many = table.coming.len() >= STREAMS_MAX;
+        let are_too_many = table.coming.len() >= COMING_MAX;
         if planted!("net-streams-unbounded": are_too_many => false) || self.1.is_too_much() {
             return Err(Undelivered::OverLimit);
         }
@@ -191,6 +204,15 @@ impl Streams {
 }
 
 impl Table {
+    /// Whether the other node takes one more stream, also if it has heard of no end but of those that it has for certain.
+    fn has_room(&mut self, delivered: impl FnOnce() -> u64) -> bool {
+        let others = COMING_MAX - self.going.len();
+        if self.ended.len() >= others {
+            self.ended = self.ended.split_off(&(delivered() + 1));
+        }
+        planted!("net-stream-overtakes-end": self.ended.len() < others => true)
+    }
+
     fn window(&self) -> u64 {
         let each = WINDOWS_BYTES / (self.coming.len() as u64).max(1);
         each.clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MAX)

@@ -2,6 +2,7 @@
 
 mod ends;
 mod hostile;
+mod late;
 #[cfg(not(sanitized = "thread"))]
 mod model;
 

@@ -236,6 +236,7 @@ impl Lane {
                 config.window_messages,
                 config.unacknowledged_bytes_max,
                 config.reassemblies_max,
+                config.seed,
             ),
             inbox: Inbox::new(&config),
             spends: [Spend::new(&config), Spend::new(&config)],

@@ -42,7 +42,7 @@ fn send_all(outbox: &mut Outbox) -> Vec<Item> {
 // [LINK-56]
 #[test]
 fn what_keeps_no_order_follows_nothing() {
-    let mut outbox = Outbox::new(1 << 10, u64::MAX, 2);
+    let mut outbox = Outbox::new(1 << 10, u64::MAX, 2, 0);
     let nobody = Envelope { from: Address::NOBODY, ..envelope(1, 2) };
     for sent in [nobody, envelope(1, 2), nobody, envelope(1, 2)] {
         push(&mut outbox, sent, &[]);
@@ -60,7 +60,7 @@ proptest! {
         messages in prop::collection::vec((0..3_u32, 0..3_u32, prop_oneof![4 => 0..100_usize, 1 => 0..900_usize]), 1..40),
         fates in prop::collection::vec(0..4_u8, 0..200),
     ) {
-        let mut outbox = Outbox::new(1 << 10, u64::MAX, 2);
+        let mut outbox = Outbox::new(1 << 10, u64::MAX, 2, 0);
         let mut fates = fates.into_iter();
         // What the receiver surely has: messages all of whose bytes were acknowledged.
         let mut arrived: BTreeMap<u64, BTreeSet<usize>> = BTreeMap::new();
@@ -137,7 +137,7 @@ fn arrive(
 // [LINK-60]
 #[test]
 fn of_four_pieces_one_is_of_a_longer_message() {
-    let mut outbox = Outbox::new(1 << 10, u64::MAX, 8);
+    let mut outbox = Outbox::new(1 << 10, u64::MAX, 8, 0);
     for len in [20_000, 20_000, 3000, 3000] {
         push(&mut outbox, envelope(1, 1), &vec![0; len]);
     }
@@ -155,7 +155,7 @@ fn of_four_pieces_one_is_of_a_longer_message() {
 // [LINK-51]
 #[test]
 fn a_message_that_is_held_back_still_counts() {
-    let mut outbox = Outbox::new(1 << 10, u64::MAX, 2);
+    let mut outbox = Outbox::new(1 << 10, u64::MAX, 2, 0);
     for _ in 0..2 {
         push(&mut outbox, envelope(1, 1), &[]);
     }
@@ -173,7 +173,7 @@ fn a_message_that_is_held_back_still_counts() {
 // [LINK-74]
 #[test]
 fn at_a_break_each_open_message_has_its_fate() {
-    let mut outbox = Outbox::new(1 << 10, u64::MAX, 2);
+    let mut outbox = Outbox::new(1 << 10, u64::MAX, 2, 0);
     for payload in [1, 2, 3, 4] {
         push(&mut outbox, envelope(1, 1), &[payload]);
     }
@@ -193,7 +193,7 @@ fn at_a_break_each_open_message_has_its_fate() {
 
 #[test]
 fn pairs_below_the_floor_are_forgotten() {
-    let mut outbox = Outbox::new(1 << 10, u64::MAX, 2);
+    let mut outbox = Outbox::new(1 << 10, u64::MAX, 2, 0);
     for pair in 0..10_000 {
         push(&mut outbox, envelope(pair, pair), &[]);
         send_all(&mut outbox);
