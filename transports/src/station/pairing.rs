@@ -183,6 +183,8 @@ pub(super) struct Pairing {
     /// Whether they are not.
     plain: bool,
     attempt: u64,
+    /// Whether the peer said that it is over.
+    is_left: bool,
     phase: Phase,
     attempts: Attempts,
     own: Terms,
@@ -201,6 +203,7 @@ impl Pairing {
             trusts: trust == Trust::Plain,
             plain: false,
             attempt: 0,
+            is_left: false,
             phase: Phase::Idle(attempts.offers_from().max(now)),
             attempts,
             own: Terms::default(),
@@ -302,6 +305,10 @@ impl Pairing {
                     // The peer offers again in time.
                     return self.give_up(now, Why::PeerEnded);
                 }
+                if self.is_left && attempt == self.attempt {
+                    // A late copy, of a queue pair that is gone.
+                    return Step::Stay;
+                }
                 if self.attempts.is_too_early(now) {
                     // The peer offers again in time, too.
                     return Step::Drop;
@@ -387,6 +394,7 @@ impl Pairing {
 
     fn begin(&mut self, now: Time, attempt: u64, peer: Option<Terms>) {
         (self.attempt, self.phase) = (attempt, Phase::Opening(peer));
+        self.is_left = false;
         self.attempts.begin(now);
     }
 
@@ -437,6 +445,7 @@ impl Pairing {
             }
             _ => Some(Word::End { attempt }),
         };
+        self.is_left = why == Why::PeerEnded;
         self.attempts.end(now, served, attempt);
         self.phase = Phase::Idle(self.attempts.offers_from());
         (self.plain, self.blocked) = (false, None);

@@ -94,6 +94,29 @@ fn what_failed_once_at_the_end_that_answers_is_tried_again_soon() {
     }
 }
 
+/// An offer is sent up to five times, and a copy may be overtaken by the word that takes it back.
+// [RDMA-41]
+#[test]
+fn a_late_copy_of_an_offer_that_was_taken_back_does_nothing() {
+    let ([_, mut second], offer) = offered();
+    let gone = Step::GiveUp { why: Why::PeerEnded, word: None };
+    assert_eq!(second.on_word(at(1), &Word::End { attempt: 7 }, 1), gone);
+    assert_eq!(second.on_word(at(1000), &offer, 1), Step::Stay);
+    let next = Word::Offer { attempt: OTHER, terms: terms(), plain: false };
+    assert!(matches!(second.on_word(at(1000), &next, 1), Step::Want(Want::Accept { .. })));
+}
+
+/// The peer, which waits, has not heard that this end gave it up.
+// [RDMA-41]
+#[test]
+fn an_offer_that_comes_again_is_taken_where_this_end_alone_gave_it_up() {
+    for why in [Why::NotMade, Why::NoDevice] {
+        let ([_, mut second], offer) = offered();
+        second.on_made(at(1), 7, Err(why));
+        assert!(matches!(second.on_word(at(1000), &offer, 1), Step::Want(Want::Accept { .. })));
+    }
+}
+
 // [RDMA-44]
 #[test]
 fn another_attempt_comes_after_ever_longer_pauses_and_soon_if_asked() {
