@@ -1,7 +1,7 @@
 //! Devices: their list, and one that is open.
 
 use super::super::abi::{
-    AsyncEvent, DeviceAttr, DeviceHandle, Element, Pd, PortAttr, Qp, TRANSPORT_IWARP, event,
+    AsyncEvent, DeviceAttr, DeviceHandle, Element, Pd, PortAttr, Qp, RawGid, TRANSPORT_IWARP, event,
 };
 use super::library::{Context, Library, Missing, Ops, library};
 use super::{Owned, done};
@@ -103,11 +103,11 @@ impl Domain {
     }
 
     pub(in super::super) fn gid(&self, port: u8, index: u8) -> io::Result<[u8; 16]> {
-        let mut gid = [0; 16];
+        let mut gid = RawGid::default();
         let index = index.into();
-        // SAFETY: the device is open, and a GID has 16 bytes.
+        // SAFETY: the device is open, and what is written has the header's shape.
         done(unsafe { (self.library.query_gid)(self.context.object, port, index, &raw mut gid) })?;
-        Ok(gid)
+        Ok(gid.0)
     }
 
     /// The kind of the next event and the number of the queue pair or port that it is about, or zero. Never waits.
