@@ -224,17 +224,18 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         loop {
             let connected = self.connected.as_mut()?;
             let begun = self.line.begin(self.left.len());
-            let (id, made) = if let Some(Attempt { id, peer, .. }) = begun {
+            let (id, made, became) = if let Some(Attempt { id, peer, .. }) = begun {
                 match connected.connect_apart(id, &peer.endpoint, peer.receives) {
                     Ok(()) => continue,
-                    Err(error) => (id, Err(error)),
+                    Err(error) => (id, Err(error), Made::Not),
                 }
-            } else if let Poll::Ready(made) = connected.poll_connected(cx) {
-                made
+            } else if let Poll::Ready((id, made)) = connected.poll_connected(cx) {
+                // The peer is there, whatever ended it meanwhile.
+                let is_there = matches!(made, Ok(()) | Err(ConnectionError::State));
+                (id, made, if is_there { Made::Connected } else { Made::Not })
             } else {
                 return None;
             };
-            let became = if made.is_ok() { Made::Connected } else { Made::Not };
             if crate::planted!("rdma-failure-kept": made.is_ok() => false) {
                 self.failure.set(None);
             }

@@ -17,13 +17,16 @@
 //! 5. A queue pair whose packets are much later than they would be over UDP is given up. [RDMA-50]
 
 mod attempts;
+mod waiting;
 
 pub(super) use attempts::Attempts;
+pub(super) use waiting::Blocked;
 
 use super::word::{Terms, Word};
 use crate::link::Time;
 use crate::rdma::Ended;
 use std::time::Duration;
+use waiting::Waiting;
 
 /// How often an offer is sent.
 const OFFERS: u32 = 5;
@@ -180,6 +183,8 @@ pub(super) struct Pairing {
     /// Whether they are not.
     plain: bool,
     attempt: u64,
+    /// Whether the peer said that it is over.
+    is_left: bool,
     phase: Phase,
     attempts: Attempts,
     own: Terms,
@@ -198,6 +203,7 @@ impl Pairing {
             trusts: trust == Trust::Plain,
             plain: false,
             attempt: 0,
+            is_left: false,
             phase: Phase::Idle(attempts.offers_from().max(now)),
             attempts,
             own: Terms::default(),
@@ -299,6 +305,10 @@ impl Pairing {
                     // The peer offers again in time.
                     return self.give_up(now, Why::PeerEnded);
                 }
+                if self.is_left && attempt == self.attempt {
+                    // A late copy, of a queue pair that is gone.
+                    return Step::Stay;
+                }
                 if self.attempts.is_too_early(now) {
                     // The peer offers again in time, too.
                     return Step::Drop;
@@ -384,6 +394,7 @@ impl Pairing {
 
     fn begin(&mut self, now: Time, attempt: u64, peer: Option<Terms>) {
         (self.attempt, self.phase) = (attempt, Phase::Opening(peer));
+        self.is_left = false;
         self.attempts.begin(now);
     }
 
@@ -396,7 +407,7 @@ impl Pairing {
         match is_blocked {
             Blocked::No => self.blocked = None,
             Blocked::Yes => {
-                self.blocked.get_or_insert(Waiting { sum: Duration::ZERO, looked: now }).look(now);
+                self.blocked.get_or_insert(Waiting::new(now)).look(now);
             }
         }
     }
@@ -428,9 +439,13 @@ impl Pairing {
         let attempt = self.attempt;
         let word = match (self.phase, why) {
             (Phase::Opening(None), _) | (_, Why::PeerEnded | Why::Refused) => None,
-            (Phase::Opening(Some(_)), _) => Some(Word::Refuse { attempt }),
+            // What fails otherwise may succeed soon.
+            (Phase::Opening(Some(_)), Why::NoDevice | Why::PortDown | Why::NoMemory) => {
+                Some(Word::Refuse { attempt })
+            }
             _ => Some(Word::End { attempt }),
         };
+        self.is_left = why == Why::PeerEnded;
         self.attempts.end(now, served, attempt);
         self.phase = Phase::Idle(self.attempts.offers_from());
         (self.plain, self.blocked) = (false, None);
@@ -450,37 +465,6 @@ pub(super) enum Role {
 pub(super) enum Trust {
     Sealed,
     Plain,
-}
-
-/// For how long packets have waited for room. [RDMA-44]
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    sum: Duration,
-    looked: Time,
-}
-
-impl Waiting {
-    /// They still wait.
-    fn look(&mut self, now: Time) {
-        let waited = now.since(std::mem::replace(&mut self.looked, now));
-        self.sum += crate::planted!("rdma-stall-by-itself": waited.min(LOOK) => waited);
-    }
-
-    /// When it is to be looked whether they still wait.
-    fn look_at(self) -> Time {
-        self.looked + LOOK.min(STALL.saturating_sub(self.sum))
-    }
-
-    fn is_too_long(self) -> bool {
-        crate::planted!("rdma-stall-unseen": self.sum >= STALL => false)
-    }
-}
-
-/// Whether there is something to send, and no room for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Blocked {
-    No,
-    Yes,
 }
 
 /// The number of the first packet: 24 bits that nobody guesses.

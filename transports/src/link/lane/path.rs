@@ -4,7 +4,7 @@ use super::super::config::{Config, ConfigError};
 use super::super::mtu::Discovery;
 use super::super::pacer::Pacer;
 use super::super::time::Time;
-use super::{Event, Lane};
+use super::{Event, Lane, Phase};
 
 impl Lane {
     /// Packets take another path from now on, of which nothing is known (RFC 9000, section 9.4).
@@ -19,7 +19,8 @@ impl Lane {
 
     /// Packets go by another carrier from now on, and the one before carries none any more. Whether loss is
     /// guessed, how long packets are, and how many bytes may be under way, is as `config` says; the rest of it counts
-    /// for nothing. What was under way is sent again, and does nothing where it had arrived. [LINK-34]
+    /// for nothing. What was under way is sent again, and does nothing where it had arrived; so is the word of an end that
+    /// closes. [LINK-34] [LINK-73]
     ///
     /// # Errors
     /// The limits do not fit together; nothing has changed.
@@ -49,6 +50,9 @@ impl Lane {
         self.congestion.on_path_change();
         self.set_packet_len();
         self.pacer = Pacer::new();
+        if let Phase::Closing { due, .. } = &mut self.phase {
+            *due = true;
+        }
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::link::envelope::Kind;
 use crate::link::frame::Frame;
 use crate::link::received::Ecn;
-use crate::link::wire::Writer;
+use crate::link::wire::{Reader, Writer};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -143,6 +143,26 @@ fn little_more_than_the_first_window_leaves_at_once_after_a_pause() {
     let packet = lane.packet_len() as u64;
     let most = config.initial_window_packets * packet + FLIGHT / 5 + packet;
     assert!(bytes <= most, "{bytes} bytes leave at once, of {most}");
+}
+
+/// [LINK-73]: the carrier before may have lost it, and carries nothing any more.
+#[test]
+fn who_closes_says_so_again_by_another_carrier() {
+    let (now, mut buffer) = (Time::from_nanos(1), [0; 1500]);
+    let mut lane = Lane::new(now, Config::default()).expect("the limits fit together");
+    let mut says = |lane: &mut Lane| {
+        let packet = lane.poll_transmit(now, &mut buffer)?;
+        let frame = Frame::read(&mut Reader::new(&buffer[..packet.len]));
+        Some(matches!(frame, Ok(Frame::Close(CloseReason::Shutdown))))
+    };
+    lane.close(now, CloseReason::Shutdown);
+    assert_eq!([says(&mut lane), says(&mut lane)], [Some(true), None]);
+    lane.on_carrier_change(now, &Config::default()).expect("the limits fit together");
+    assert_eq!([says(&mut lane), says(&mut lane)], [Some(true), None]);
+    let until = lane.timeout().expect("it ends");
+    lane.on_timeout(until);
+    lane.on_carrier_change(until, &Config::default()).expect("the limits fit together");
+    assert_eq!(says(&mut lane), None, "it has ended");
 }
 
 /// [LINK-72]: an answer that nobody has asked for proves nothing, and nothing is kept for it.

@@ -150,6 +150,29 @@ fn who_was_there_before_waits_for_no_peer_that_is_nowhere() {
     assert_eq!(fabric.now(), began);
 }
 
+/// Its association was replaced meanwhile, which says nothing of where it is.
+// [RDMA-51]
+#[test]
+fn who_was_connected_when_it_was_not_wanted_any_more_is_known() {
+    let fabric = Fabric::new(7, Weather { search: SECOND, ..Weather::fair() });
+    let (host, there) = (fabric.host(), gid(&fabric.host()));
+    let mut pairs = QueuePairs::new(move || host.open("sim0", 1, 0), Duration::ZERO);
+    let began = fabric.now();
+    assert_eq!(offer(&mut pairs, began, (98, 1), at(there)), None);
+    assert_eq!(offer(&mut pairs, began, (99, 2), at(there)), None);
+    let mut cx = Context::from_waker(Waker::noop());
+    let first = pairs.poll_made(&mut cx).map(|(_, number, _)| number);
+    assert_eq!(first, Some(1), "both are being connected");
+    pairs.end(AssociationId::of_nobody(2));
+    assert_eq!(over(&mut pairs), []);
+    for peer in 1..=20 {
+        assert_eq!(offer(&mut pairs, began, (peer, 100 + u32::from(peer)), at(NOWHERE)), None);
+    }
+    assert_eq!(over(&mut pairs), []);
+    assert_eq!(offer(&mut pairs, began, (99, 3), at(there)), None);
+    assert_eq!(over(&mut pairs), [(3, true)]);
+}
+
 /// Its threads end by themselves, and nobody waits for them.
 // [RDMA-9] [RDMA-51]
 #[test]

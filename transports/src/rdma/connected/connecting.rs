@@ -81,7 +81,7 @@ impl<D: Device> Connected<D> {
     }
 
     /// A connection whose queue pair was to be connected [apart](Self::connect_apart), and how that went; wakes the task
-    /// when there is another one. Of one that was ended meanwhile this says that its queue pair is back:
+    /// when there is another one. Of one that was ended meanwhile this says that its queue pair was connected, and is back:
     /// [`ConnectionError::State`].
     pub fn poll_connected(
         &mut self,
@@ -101,16 +101,15 @@ impl<D: Device> Connected<D> {
         mut away: Away<D>,
         made: Result<D::QueuePair, ConnectError>,
     ) -> Result<(), ConnectionError> {
-        let has_ended = away.has_ended;
-        let made = match made {
+        match made {
             Ok(pair) => {
                 let mut link = Link::new(pair, self.config.sends, away.start);
                 link.begin(self.config.receives, away.peer_receives);
-                if has_ended {
+                if away.has_ended {
                     self.leave(link);
-                } else {
-                    self.places[usize::from(away.id.index)].link = Some(link);
+                    return Err(ConnectionError::State);
                 }
+                self.places[usize::from(away.id.index)].link = Some(link);
                 Ok(())
             }
             Err(error) => {
@@ -120,8 +119,7 @@ impl<D: Device> Connected<D> {
                 self.memory.retry();
                 Err(error.into())
             }
-        };
-        if has_ended { Err(ConnectionError::State) } else { made }
+        }
     }
 
     /// Ends everything, but for the queue pairs that are being connected, which keep what they were made of.

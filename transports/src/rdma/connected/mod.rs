@@ -204,7 +204,7 @@ impl<D: Device> Connected<D> {
             completions,
             places: Vec::new(),
             routes: BTreeMap::new(),
-            shared: Shared::new(&device, depth)?,
+            shared: Shared::new(&device, depth, connections_max)?,
             memory: Memory::new(config.slot_bytes),
             away: Vec::new(),
             failed: Vec::new(),

@@ -28,8 +28,13 @@ pub(in crate::rdma) const CONNECTIONS_MAX: u16 = OWNER_MAX - OWNERS;
 /// So often at most no more memory is asked for, once there was none.
 const PAUSE_MAX: u32 = 4096;
 
-/// So many queue pairs may have ended of which nobody knows what they lost.
-const DOUBTS_MAX: usize = 64;
+/// So many queue pairs may have ended of which nobody knows what they lost, however few connections there may be.
+const DOUBTS_MIN: usize = 64;
+
+/// More than that of so many receives are not to be lost.
+const fn many(depth: u32) -> usize {
+    depth as usize / 4
+}
 
 /// Memory that nobody uses now.
 #[derive(Debug)]
@@ -110,6 +115,8 @@ pub(super) struct Shared<D: Device> {
     taken: u64,
     /// For each queue pair that ended lately, how many will have come back once it is known what it lost.
     doubts: VecDeque<u64>,
+    /// So many of these at most.
+    doubts_max: usize,
     /// Receives that nothing comes into any more, as far as is known.
     lost: usize,
     /// Whether receives wait for the doorbell.
@@ -117,11 +124,18 @@ pub(super) struct Shared<D: Device> {
 }
 
 impl<D: Device> Shared<D> {
-    pub(super) fn new(device: &D, depth: u32) -> Result<Self, CreateError> {
-        Self::owned_by(device, depth, OWNER_MAX)
+    /// So many, for so many connections at a time: all of them may end at once, and take no other one along. [RDMA-19]
+    pub(super) fn new(device: &D, depth: u32, connections: u16) -> Result<Self, CreateError> {
+        let doubts_max = usize::from(connections).min(many(depth)).max(DOUBTS_MIN);
+        Self::owned_by(device, depth, doubts_max, OWNER_MAX)
     }
 
-    fn owned_by(device: &D, depth: u32, owner: u16) -> Result<Self, CreateError> {
+    fn owned_by(
+        device: &D,
+        depth: u32,
+        doubts_max: usize,
+        owner: u16,
+    ) -> Result<Self, CreateError> {
         let queue = device.shared_receives(depth, owner)?;
         Ok(Self {
             queue,
@@ -130,6 +144,7 @@ impl<D: Device> Shared<D> {
             pool: Pool::default(),
             taken: 0,
             doubts: VecDeque::new(),
+            doubts_max,
             lost: 0,
             is_waiting: false,
         })
@@ -139,7 +154,7 @@ impl<D: Device> Shared<D> {
     pub(super) fn renewed(&self, device: &D) -> Result<Self, CreateError> {
         let is_lowest = self.owner <= OWNER_MAX - OWNERS;
         let owner = if is_lowest { OWNER_MAX } else { self.owner - 1 };
-        Self::owned_by(device, self.depth, owner)
+        Self::owned_by(device, self.depth, self.doubts_max, owner)
     }
 
     /// How many that are posted may never be filled.
@@ -149,11 +164,11 @@ impl<D: Device> Shared<D> {
 
     /// Whether too many may be lost: so many are in doubt, or a quarter of all. Fewer than that may only be late.
     pub(super) fn has_lost_many(&mut self) -> bool {
-        let many = self.depth as usize / 4;
+        let many = many(self.depth);
         if self.lost > many {
             self.lost = self.queue.receives_overtaken();
         }
-        self.doubts.len() > DOUBTS_MAX || self.lost > many
+        self.doubts.len() > self.doubts_max || self.lost > many
     }
 
     /// The slot that a completion filled.

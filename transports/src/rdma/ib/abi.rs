@@ -5,7 +5,7 @@
 //! that only the library makes are shorter here than there.
 
 use std::ffi::c_int;
-use std::mem::{offset_of, size_of};
+use std::mem::{align_of, offset_of, size_of};
 
 /// What only the library looks into.
 macro_rules! opaque {
@@ -19,6 +19,11 @@ pub(super) struct DeviceHandle {
     _node_type: c_int,
     pub(super) transport_type: c_int,
 }
+
+/// A union there, one part of which is two numbers of 64 bits.
+#[repr(C, align(8))]
+#[derive(Clone, Copy, Default)]
+pub(super) struct RawGid(pub(super) [u8; 16]);
 
 #[repr(C)]
 pub(super) struct Channel {
@@ -321,6 +326,7 @@ const _: () = assert!(size_of::<PortAttr>() == 52);
 const _: () = assert!(offset_of!(PortAttr, lid) == 34);
 const _: () = assert!(offset_of!(PortAttr, link_layer) == 46);
 const _: () = assert!(offset_of!(DeviceHandle, transport_type) == 20);
+const _: () = assert!(size_of::<RawGid>() == 16 && align_of::<RawGid>() == 8);
 const _: () = assert!(offset_of!(Mr, lkey) == 36);
 const _: () = assert!(offset_of!(Qp, qp_num) == 52);
 const _: () = assert!(offset_of!(Channel, fd) == 8);

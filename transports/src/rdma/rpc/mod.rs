@@ -12,7 +12,8 @@
 //! 4. No timer for a request: sessions are looked through ten times in the time after which one repeats.
 //!    [RDMA-34]
 //! 5. Congestion is found by round trips (Timely). While they are short and the rate is at its highest,
-//!    nothing is computed and nothing is paced.
+//!    nothing is computed and nothing is paced. A round trip lasts until the reply comes, the time of the handler included: one
+//!    that is slow looks like a network that is. [RDMA-35]
 //! 6. Packets are sealed, unless both ends are told to trust each other and the network. [RDMA-36]
 //!
 //! There is no I/O and no clock here: every call is told the time, and everything leaves in
@@ -71,7 +72,8 @@ pub struct Config {
     pub repeats_max: u8,
     /// The highest rate of a session, in bytes a second: 12.5 GB, which is 100 Gbit.
     pub rate_max: u64,
-    /// Round trips below this mean no congestion: 50 µs.
+    /// Round trips below this mean no congestion: 50 µs. The time of the peer's handler counts, too: where handlers take longer,
+    /// this and the next are to be larger.
     pub rtt_low: Duration,
     /// Round trips above this mean congestion, whatever they were before: 1 ms.
     pub rtt_high: Duration,

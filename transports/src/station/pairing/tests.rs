@@ -60,6 +60,63 @@ fn what_was_made_for_another_attempt_does_nothing() {
     assert!(matches!(end.on_made(at(1000), OTHER, Ok(terms())), Step::Tell(_)));
 }
 
+/// An end that has offered, and one that was asked to connect a queue pair to that one's.
+fn offered() -> ([Pairing; 2], Word) {
+    let mut first = Pairing::new(at(0), Role::Offers, Trust::Sealed, Attempts::new(at(0)));
+    let mut second = Pairing::new(at(0), Role::Answers, Trust::Sealed, Attempts::new(at(0)));
+    first.on_timeout(at(0), 7, None);
+    let Step::Tell(offer) = first.on_made(at(0), 7, Ok(terms())) else { panic!("no offer") };
+    assert!(matches!(second.on_word(at(0), &offer, 3), Step::Want(Want::Accept { .. })));
+    ([first, second], offer)
+}
+
+/// It is the end that offers which tries again, and it would wait for 30 s for one that failed once.
+// [RDMA-44]
+#[test]
+fn what_failed_once_at_the_end_that_answers_is_tried_again_soon() {
+    let now = at(50);
+    let soon = now + PAUSE_MIN * 5 / 4;
+    for why in [Why::NotMade, Why::DeviceGone, Why::Ended(Ended::Lost)] {
+        let ([mut first, mut second], _) = offered();
+        let step = second.on_made(now, 7, Err(why));
+        let Step::GiveUp { word: Some(word), .. } = step else { panic!("{step:?}") };
+        assert!(matches!(first.on_word(now, &word, 3), Step::GiveUp { .. }));
+        assert!(first.timeout(None).is_some_and(|next| next <= soon), "{why}: {word:?}");
+    }
+    for why in [Why::NoDevice, Why::PortDown, Why::NoMemory] {
+        let ([mut first, mut second], _) = offered();
+        let word = Word::Refuse { attempt: 7 };
+        let gone = Step::GiveUp { why, word: Some(word) };
+        assert_eq!(second.on_made(now, 7, Err(why)), gone);
+        let refused = Step::GiveUp { why: Why::Refused, word: None };
+        assert_eq!(first.on_word(now, &word, 3), refused);
+        assert!(first.timeout(None).is_some_and(|next| next >= now + PAUSE_MAX), "{why}");
+    }
+}
+
+/// An offer is sent up to five times, and a copy may be overtaken by the word that takes it back.
+// [RDMA-41]
+#[test]
+fn a_late_copy_of_an_offer_that_was_taken_back_does_nothing() {
+    let ([_, mut second], offer) = offered();
+    let gone = Step::GiveUp { why: Why::PeerEnded, word: None };
+    assert_eq!(second.on_word(at(1), &Word::End { attempt: 7 }, 1), gone);
+    assert_eq!(second.on_word(at(1000), &offer, 1), Step::Stay);
+    let next = Word::Offer { attempt: OTHER, terms: terms(), plain: false };
+    assert!(matches!(second.on_word(at(1000), &next, 1), Step::Want(Want::Accept { .. })));
+}
+
+/// The peer, which waits, has not heard that this end gave it up.
+// [RDMA-41]
+#[test]
+fn an_offer_that_comes_again_is_taken_where_this_end_alone_gave_it_up() {
+    for why in [Why::NotMade, Why::NoDevice] {
+        let ([_, mut second], offer) = offered();
+        second.on_made(at(1), 7, Err(why));
+        assert!(matches!(second.on_word(at(1000), &offer, 1), Step::Want(Want::Accept { .. })));
+    }
+}
+
 // [RDMA-44]
 #[test]
 fn another_attempt_comes_after_ever_longer_pauses_and_soon_if_asked() {

@@ -76,7 +76,7 @@ fn what_ends_while_it_is_connected_gives_back_what_it_had() {
     fabric.advance(fabric.now() + SECOND);
     for _ in &ids {
         let made = polled(&mut left);
-        let Poll::Ready((id, Err(ConnectionError::State))) = made else { panic!("{made:?}") };
+        let Poll::Ready((id, Err(ConnectionError::Connect(_)))) = made else { panic!("{made:?}") };
         assert!(ids.contains(&id));
     }
     assert_eq!(left.poll_ended(), None);
@@ -98,7 +98,7 @@ fn a_device_that_goes_away_takes_along_what_is_being_connected() {
     assert_eq!(left.poll_ended(), Some((id, Ended::Device(DeviceError::Gone))));
     assert_eq!(left.poll_ended(), None, "once");
     fabric.advance(fabric.now() + SECOND);
-    assert!(matches!(polled(&mut left), Poll::Ready((_, Err(ConnectionError::State)))));
+    assert!(matches!(polled(&mut left), Poll::Ready((_, Err(ConnectionError::Connect(_))))));
     assert!(polled(&mut left).is_pending());
 }
 

@@ -13,19 +13,21 @@ pub(super) struct Hub {
     dice: Random,
 }
 
-fn port(fabric: &Fabric, receives: u32) -> Connected<SimDevice> {
+/// One that has room for so many peers, or for 64.
+fn port(fabric: &Fabric, peers: usize, receives: u32) -> Connected<SimDevice> {
     let device = fabric.host().open("sim0", 1, 0).expect("a device");
-    let config = Config { connections_max: 64, receives, ..SMALL };
+    let connections_max = u16::try_from(peers.max(64)).expect("few peers");
+    let config = Config { connections_max, receives, ..SMALL };
     Connected::new(device, config).expect("room for it")
 }
 
 impl Hub {
     pub(super) fn new(seed: u64, peers: usize, receives: u32, weather: Weather) -> Self {
         let fabric = Fabric::new(seed, weather);
-        let (server, dice) = (port(&fabric, receives), Random::new(seed ^ 0x4b));
+        let (server, dice) = (port(&fabric, peers, receives), Random::new(seed ^ 0x4b));
         let mut hub = Self { fabric, server, peers: Vec::new(), came: vec![0; peers], dice };
         for _ in 0..peers {
-            let mut port = port(&hub.fabric, receives);
+            let mut port = port(&hub.fabric, peers, receives);
             let (here, there) = hub.join(&mut port);
             hub.peers.push((port, here, there));
         }
@@ -98,6 +100,14 @@ impl Hub {
         }
         let (here, there) = self.join(&mut peer.0);
         self.peers.insert(at, (peer.0, here, there));
+    }
+
+    /// The connections of that peer and of those behind it end, with no traffic by any other.
+    fn end_from(&mut self, at: usize) {
+        for (mut port, here, there) in self.peers.drain(at..) {
+            port.end(here);
+            self.server.end(there);
+        }
     }
 
     /// Nobody has ended, nor found another one unready.
@@ -228,6 +238,22 @@ fn one_of_many_that_goes_takes_nothing_of_the_others_along() {
         (0..6).for_each(|at| hub.burst(at, 200));
         hub.no_end();
     });
+}
+
+/// What they lost is known only once others were sent something, and there is nothing to send.
+// [RDMA-19]
+#[test]
+fn however_many_end_at_once_others_with_nothing_to_say_live() {
+    for (all, rest) in [(100, 35), (100, 1), (65, 1)] {
+        let mut hub = Hub::new(12, all, 64, Weather::fair());
+        hub.end_from(rest);
+        (0..40).for_each(|_| hub.turn());
+        hub.no_end();
+        assert_eq!(hub.server.leaving(), 0);
+        assert!(!hub.server.has_failed());
+        (0..rest).for_each(|at| hub.burst(at, 200));
+        hub.no_end();
+    }
 }
 
 // [RDMA-13]

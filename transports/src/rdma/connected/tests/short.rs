@@ -65,7 +65,7 @@ fn memory_that_is_not_to_be_had_is_asked_for_ever_more_seldom() {
     let fabric = Fabric::new(10, Weather::fair());
     let device = fabric.host().open("sim0", 1, 0).expect("a device");
     let mut memory = Memory::new(SMALL.slot_bytes);
-    let mut shared = Shared::new(&device, 64).expect("room for it");
+    let mut shared = Shared::new(&device, 64, 4).expect("room for it");
     fabric.limit_memory(0, 0);
     for _ in 0..10_000 {
         assert!(shared.ensure(&device, &mut memory, 1).is_err());

@@ -1,7 +1,7 @@
 //! Devices: their list, and one that is open.
 
 use super::super::abi::{
-    AsyncEvent, DeviceAttr, DeviceHandle, Element, Pd, PortAttr, Qp, TRANSPORT_IWARP, event,
+    AsyncEvent, DeviceAttr, DeviceHandle, Element, Pd, PortAttr, Qp, RawGid, TRANSPORT_IWARP, event,
 };
 use super::library::{Context, Library, Missing, Ops, library};
 use super::{Owned, done};
@@ -58,18 +58,21 @@ impl Domain {
     pub(in super::super) fn open(wanted: &str) -> Option<io::Result<Arc<Self>>> {
         let library = library().ok()?;
         let opened = with_devices(library, |device| {
-            // SAFETY: the list it is of is not freed yet.
-            (name(library, device) == wanted).then(|| unsafe { (library.open_device)(device) })
+            (name(library, device) == wanted).then(|| {
+                // SAFETY: the list it is of is not freed yet.
+                let context = unsafe { (library.open_device)(device) };
+                // Here, for what went wrong may be written over when the list is freed.
+                Owned::new(context, library.close_device)
+            })
         });
-        let context = match opened {
+        let opened = match opened {
             Ok(all) => all.into_iter().flatten().next()?,
-            Err(error) => return Some(Err(error)),
+            Err(error) => Err(error),
         };
-        Some(Self::new(library, context))
+        Some(opened.and_then(|context| Self::new(library, context)))
     }
 
-    fn new(library: &'static Library, context: *mut Context) -> io::Result<Arc<Self>> {
-        let context = Owned::new(context, library.close_device)?;
+    fn new(library: &'static Library, context: Owned<Context>) -> io::Result<Arc<Self>> {
         // SAFETY: it is open, and drivers put their functions there before it is.
         let ops = unsafe { (*context.object).ops };
         // SAFETY: as above.
@@ -103,11 +106,11 @@ impl Domain {
     }
 
     pub(in super::super) fn gid(&self, port: u8, index: u8) -> io::Result<[u8; 16]> {
-        let mut gid = [0; 16];
+        let mut gid = RawGid::default();
         let index = index.into();
-        // SAFETY: the device is open, and a GID has 16 bytes.
+        // SAFETY: the device is open, and what is written has the header's shape.
         done(unsafe { (self.library.query_gid)(self.context.object, port, index, &raw mut gid) })?;
-        Ok(gid)
+        Ok(gid.0)
     }
 
     /// The kind of the next event and the number of the queue pair or port that it is about, or zero. Never waits.

@@ -2,7 +2,7 @@
 
 use super::super::abi::{
     Ah, AhAttr, AsyncEvent, Channel, Cq, DeviceAttr, DeviceHandle, Mr, Pd, PortAttr, Qp, QpAttr,
-    QpInitAttr, RecvWr, SendWr, Srq, SrqInitAttr, Wc,
+    QpInitAttr, RawGid, RecvWr, SendWr, Srq, SrqInitAttr, Wc,
 };
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem;
@@ -75,7 +75,7 @@ library! {
     close_device(*mut Context) -> c_int;
     query_device(*mut Context, *mut DeviceAttr) -> c_int;
     query_port(*mut Context, u8, *mut PortAttr) -> c_int;
-    query_gid(*mut Context, u8, c_int, *mut [u8; 16]) -> c_int;
+    query_gid(*mut Context, u8, c_int, *mut RawGid) -> c_int;
     alloc_pd(*mut Context) -> *mut Pd;
     dealloc_pd(*mut Pd) -> c_int;
     reg_mr(*mut Pd, *mut c_void, usize, c_int) -> *mut Mr;
