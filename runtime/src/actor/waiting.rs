@@ -124,7 +124,7 @@ impl<'a, R> Waiting<'a, R> {
         let wait = if blocks { self.begin_wait(cx) } else { None };
         let due = if wait.is_some() { core.slice_now().after(FIRST_LOOK) } else { Time::NEVER };
         self.set_watch(due, NonZeroU32::MIN, wait, cx);
-        self.end_alarm(before);
+        self.end_alarm(before.as_ref());
         Poll::Pending
     }
 
@@ -202,7 +202,7 @@ impl<'a, R> Waiting<'a, R> {
     fn end_watch(&mut self) {
         let mut watch = self.watch.take();
         self.end_wait(watch.as_mut());
-        self.end_alarm(watch);
+        self.end_alarm(watch.as_ref());
     }
 
     /// The wait-for graph is not to know of it any more.
@@ -213,9 +213,9 @@ impl<'a, R> Waiting<'a, R> {
     }
 
     /// Takes the alarm back: after the next one is set, if one is.
-    fn end_alarm(&self, watch: Option<Watch>) {
-        if let Some(Watch { alarm, .. }) = watch {
-            self.to.core.cancel_alarm(alarm);
+    fn end_alarm(&self, watch: Option<&Watch>) {
+        if let Some(watch) = watch {
+            self.to.core.cancel_alarm(watch.alarm);
         }
     }
 }
