@@ -54,7 +54,7 @@ impl Way {
         let way = self.clone();
         let transport = Wrapped::new(network.node(name, identity(name)), move |link| {
             let link = Arc::new(link);
-            way.held.lock().link = Some(link.clone());
+            way.held.lock().link = Some(Arc::clone(&link));
             Overtaken { link, way: way.clone() }
         });
         let system = System::builder().workers(2).scheduler(Scheduler::stealing()).own();
