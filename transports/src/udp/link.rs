@@ -85,14 +85,14 @@ mod tests {
         let [driver, watcher] = [0; 2].map(|_| Arc::new(Woken::default()));
         let mut changes = udp.carrier_changes();
         let mut next = pin!(changes.next());
-        let waker = Waker::from(watcher.clone());
+        let waker = Waker::from(Arc::clone(&watcher));
         assert!(next.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         // Somebody else has ended the wait of both, and is about to wake them.
         let mut station = udp.shared.station.lock();
-        station.set_driver(&Waker::from(driver.clone()));
+        station.set_driver(&Waker::from(Arc::clone(&driver)));
         station.close();
         drop(station);
-        let (shared, id) = (udp.shared.clone(), AssociationId::of_nobody(0));
+        let (shared, id) = (Arc::clone(&udp.shared), AssociationId::of_nobody(0));
         let link = UdpLink { shared, id, peer: udp.identity() };
         assert_eq!(link.submit(Order::Free, b"frame"), Err(SubmitError::Ended));
         assert_eq!((driver.count(), watcher.count()), (1, 0));
