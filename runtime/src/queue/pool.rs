@@ -12,7 +12,7 @@
 //!    returned to it: the pool stays as large as the most that was in use at once.
 //!
 //! Under the sanitizers, the model checkers and Miri every block comes straight from the global allocator,
-//! so that they see each use after free.
+//! so that they see each use after free; loom sees no address twice while it repeats a model.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -145,12 +145,17 @@ unsafe fn discard(block: NonNull<u8>, layout: Layout) {
     unsafe { dealloc(block.as_ptr(), layout) }
 }
 
-#[cfg(any(loom, shuttle, sanitized, miri))]
+#[cfg(all(any(shuttle, sanitized, miri), not(loom)))]
 use direct as recycle;
+#[cfg(loom)]
+use kept as recycle;
 #[cfg(not(any(loom, shuttle, sanitized, miri)))]
 use magazines as recycle;
 
-#[cfg(any(loom, shuttle, sanitized, miri))]
+#[cfg(loom)]
+mod kept;
+
+#[cfg(all(any(shuttle, sanitized, miri), not(loom)))]
 mod direct {
     use super::{Layout, NonNull, block_layout, discard, fresh};
 
