@@ -32,13 +32,20 @@ die() {
     exit 1
 }
 
-# step NAME COMMAND...: runs the command under a heading and says how long it took.
+# step NAME COMMAND...: runs the command under a heading and says how long it took, and how long processors worked for it.
 step() {
-    local name=$1 began=$SECONDS
+    local name=$1 began=$SECONDS before after
+    before=$(mktemp) after=$(mktemp)
     shift
     echo "--- $name"
+    # Not in a pipe: what this shell's own processes took is asked for.
+    times >"$before"
     "$@"
-    echo "--- $name: $((SECONDS - began)) s"
+    times >"$after"
+    echo "--- $name: $((SECONDS - began)) s, of processors $(awk -F '[ms ]+' '
+        FNR == 2 { now = $1 * 60 + $2 + $3 * 60 + $4; took = now - took }
+        END { printf "%d", took }' "$before" "$after") s"
+    rm -f "$before" "$after"
 }
 
 # filters COMMAND...: which tests a command asks for by name: what is no option behind `--`, or behind a program that cargo
