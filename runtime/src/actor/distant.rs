@@ -40,6 +40,12 @@ impl<P: Protocol> Ref<P> {
         unsafe { self.cell().push_behind(node) };
     }
 
+    /// Whether anything may have to be handled before a value that [`drop_behind`](Self::drop_behind) is given now, or
+    /// [`drop_behind_all`](Self::drop_behind_all) where it is `from_any`. If not, the calling thread sees what was done for it.
+    pub(crate) fn may_have_mail(&self, from_any: bool) -> bool {
+        self.cell().may_have_mail(from_any)
+    }
+
     /// Calls `tell` when the actor has ended for good, or at once if it has.
     pub(crate) fn when_ended(&self, tell: impl FnOnce(Down) + Send + 'static) -> WatchId {
         tell_of_end(self.cell(), Box::new(tell))

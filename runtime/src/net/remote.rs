@@ -350,6 +350,8 @@ pub(super) trait Proxy: Send + Sync {
     fn drop_behind(&self, fence: Fence);
     /// The same of all that it has accepted from anybody.
     fn drop_behind_all(&self, fence: Fence);
+    /// Whether there may be anything that it has accepted and not sent; `from_any` as the second of these sees it.
+    fn may_have_mail(&self, from_any: bool) -> bool;
     /// Which actor it is, and the type of its messages, for reports.
     fn letter(&self) -> (ActorId, &'static str);
     /// The reference to it.
@@ -371,6 +373,10 @@ impl<M: WireMessage> Proxy for Ref<Remote<M>> {
 
     fn drop_behind_all(&self, fence: Fence) {
         Self::drop_behind_all(self, fence);
+    }
+
+    fn may_have_mail(&self, from_any: bool) -> bool {
+        Self::may_have_mail(self, from_any)
     }
 
     fn letter(&self) -> (ActorId, &'static str) {

@@ -271,6 +271,16 @@ impl Header {
         !self.inbox.is_at_rest() || self.in_flight.load(Ordering::Relaxed)
     }
 
+    /// Whether mail may wait of which the calling thread knows, or a handler of an actor that does not interleave. To one that
+    /// lives on a worker mail may be on its way: from the calling worker, or `from_any`.
+    pub(crate) fn may_have_mail(&self, from_any: bool) -> bool {
+        match self.reach() {
+            Reach::Away => true,
+            Reach::Home if from_any => true,
+            Reach::Home | Reach::Shared => !self.inbox.is_at_rest(),
+        }
+    }
+
     /// Notes whether handlers wait that do not hold the actor.
     pub(crate) fn note_in_flight(&self, any: bool) {
         // Relaxed: as in `is_busy`.

@@ -1,8 +1,9 @@
 //! How the end of an actor of this node is told behind what the actor had sent, which proxies may still have.
 //!
-//! Ends go in *rounds*. When one begins, a mark goes through each proxy behind its mail, and when all marks are out, its ends
-//! are told, in the order in which they came. Those that come meanwhile are the next round: however many actors end at
-//! about the same time, the proxies are gone through twice. One that waits for credit, which its actor may never give, holds up
+//! Ends go in *rounds*. When one begins, a mark goes through each proxy that may have mail, behind that, and in any case through
+//! one, so that the round lasts until that had a turn. When all marks are out, its ends are told, in the order in which they
+//! came. Those that come meanwhile are the next round: however many actors end at about the same time, the proxies are gone
+//! through twice, and few of them have a turn for it. One that waits for credit, which its actor may never give, holds up
 //! no round: the peer is told that the actor is *held*, and then the ends, of which that actor alone is to hear later. [ENV-25]
 //!
 //! ```text
@@ -40,6 +41,14 @@ pub(in crate::net) enum Sent {
     FromHere,
     /// On its way from any worker.
     FromAnywhere,
+}
+
+impl Sent {
+    /// Whether some of it may be in that proxy, or on its way there.
+    fn may_be_in(self, proxy: &dyn Proxy) -> bool {
+        let from_any = planted!("net-mark-left-out": self == Self::FromAnywhere => false);
+        proxy.may_have_mail(from_any)
+    }
 }
 
 /// What there is in one proxy.
@@ -163,20 +172,21 @@ impl Outlet {
         if std::mem::replace(&mut state.round.is_under_way, true) {
             return;
         }
-        let begun = this.begin_round(state);
+        let begun = this.begin_round(state, sent);
         drop(guard);
         if let Some(ends) = Self::put_marks(this, begun, sent) {
             Self::end_round(this, ends);
         }
     }
 
-    fn begin_round(&self, state: &mut State) -> Begun {
+    fn begin_round(&self, state: &mut State, sent: Sent) -> Begun {
         state.round.ends = std::mem::take(&mut state.round.next);
         state.round.marks = 1;
         let (mut marks, mut held) = (Vec::new(), Vec::new());
         for (actor, route) in &mut state.routes {
             let is_short = route.is_short();
             if let Some(proxy) = &route.proxy
+                && (state.round.marks == 1 || sent.may_be_in(&***proxy))
                 && route.gate.come(is_short, state.told)
             {
                 marks.push((*actor, proxy.clone()));
@@ -213,10 +223,10 @@ impl Outlet {
                 state.round.is_under_way = false;
                 return;
             }
-            let begun = this.begin_round(&mut state);
-            drop(state);
             // The actors that have ended meanwhile may have had other workers, between which their last messages are.
             let sent = planted!("net-mark-overtakes": Sent::FromAnywhere => Sent::FromHere);
+            let begun = this.begin_round(&mut state, sent);
+            drop(state);
             let Some(next) = Self::put_marks(this, begun, sent) else { return };
             ends = next;
         }
