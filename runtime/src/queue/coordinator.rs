@@ -145,12 +145,13 @@ pub enum Handled {
 ///
 /// One is made with memory for all its slots, and for rings between all its workers; where there is not as much, the program
 /// ends as with any allocation. Every method may be called from any thread. None blocks for longer than a lock is held for one
-/// batch, and none allocates, except where mailboxes are held for a time.
+/// batch. None allocates, except where mailboxes are held for a time, where the list that a drain is given is full, and
+/// where a thread was interrupted in the middle of a step of a `lock_free` queue.
 ///
 /// | made by | the queue | for |
 /// |---|---|---|
 /// | [`locked`](Coordinator::locked) | one, behind a lock | one or two workers |
-/// | [`lock_free`](Coordinator::lock_free) | one, without a lock | many callers that are no workers |
+/// | [`lock_free`](Coordinator::lock_free) | one, without a lock | callers that are no workers and must not wait for each other; with two, a lock takes a third of the time |
 /// | [`stealing`](Coordinator::stealing) | a ring per worker, and thieves | many workers |
 /// | [`per_core`](Coordinator::per_core) | one per worker, of slots that always run there | many workers, work that is spread evenly |
 #[derive(Debug)]
