@@ -15,9 +15,13 @@ export CI=true CARGO_INCREMENTAL=0
 # so that without optimisation, or with little, a crate is compiled as one: that costs up to a seventh less than in parts.
 export CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_RELEASE_DEBUG=0 CARGO_PROFILE_DEV_CODEGEN_UNITS=1
 export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
-# The transports with the other cipher and with devices: on top of what `cargo test` has built, so that only they and
-# what builds on them are built again.
-devices=(--features "greenroom-transports/ring,greenroom-transports/rdma")
+# The transports with the other cipher and with devices; optimised, since many inputs and seeds and an emulator want that, and
+# with the checks that a build has which is not. The same crates and features in all stages, so that they are built once.
+checked=(--release --features "greenroom-transports/ring,greenroom-transports/rdma" -p greenroom-transports -p greenroom-examples)
+for package in greenroom greenroom-transports; do
+    checked+=(--config "profile.release.package.$package.debug-assertions=true"
+        --config "profile.release.package.$package.overflow-checks=true")
+done
 # Where few tests of the transports run, or none, to optimise them costs more than it saves.
 quick_transports=(--config profile.dev.package.greenroom-transports.opt-level=0)
 # The runtime's test programs, optimised: with the same features in all stages, so that the runtime is built for them once.
@@ -108,18 +112,29 @@ test_program() {
     echo "$file"
 }
 
-# plant_faults: what is built from now on has all planted faults, of which a process has the one that its environment names, if
-# any. Only the crates of the workspace have them: the rest is built once for everybody.
-plant_faults() {
-    local script='#!/bin/sh
-exec "$@" --cfg planted -C debug-assertions=on'
-    export RUSTC_WORKSPACE_WRAPPER=$target/planted/rustc
-    mkdir -p "$target/planted"
+# build_by NAME COMMAND: what is built from now on of the workspace's crates is built by a shell's command, whose arguments are
+# the compiler and those of it; what it builds has that name.
+build_by() {
+    local script="#!/bin/sh
+exec $2"
+    export RUSTC_WORKSPACE_WRAPPER=$target/$1/rustc
+    mkdir -p "$target/$1"
     # Another stage may be using it.
     [[ -x $RUSTC_WORKSPACE_WRAPPER && $(<"$RUSTC_WORKSPACE_WRAPPER") == "$script" ]] && return
     echo "$script" >"$RUSTC_WORKSPACE_WRAPPER.$$"
     chmod +x "$RUSTC_WORKSPACE_WRAPPER.$$"
     mv "$RUSTC_WORKSPACE_WRAPPER.$$" "$RUSTC_WORKSPACE_WRAPPER"
+}
+
+# plant_faults: what is built from now on has all planted faults, of which a process has the one that its environment names, if
+# any. Only the crates of the workspace have them: the rest is built once for everybody.
+plant_faults() {
+    build_by planted '"$@" --cfg planted -C debug-assertions=on'
+}
+
+# lint_what_is_built: what is built from now on of the workspace's crates has no lints of clippy.
+lint_what_is_built() {
+    build_by lints 'clippy-driver "$@" -D warnings'
 }
 
 # need_command COMMAND PACKAGE: installs Debian's PACKAGE where COMMAND is missing.
