@@ -12,7 +12,7 @@ use greenroom::{Actor, Ref, System, handlers};
 use greenroom_transports::rdma::Rdma;
 use greenroom_transports::secure::identity::Identity;
 use greenroom_transports::secure::key::Key;
-use greenroom_transports::station::Carrier;
+use greenroom_transports::station::{Carrier, Why};
 use greenroom_transports::udp::{Settings, Udp};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
@@ -160,9 +160,11 @@ async fn between_nodes(system: &System, by: By, asks: u64) -> Result<(), Failure
 /// Waits until messages between them go that way; `false` if they do not.
 async fn goes_by(here: &Udp, there: &Udp, wanted: Carrier) -> bool {
     let end = Instant::now() + SOON;
-    while here.carrier(&there.public()) != Some(wanted) {
-        let failed = here.rdma_failure().or(there.rdma_failure()).is_some();
-        if failed || Instant::now() > end {
+    let ways = || [here.carrier(&there.public()), there.carrier(&here.public())];
+    while ways()[0] != Some(wanted) {
+        // Whatever else was refused is tried again a moment later, and may go well.
+        let is_without = ways().contains(&Some(Carrier::Udp(Why::NoDevice)));
+        if is_without || Instant::now() > end {
             return false;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;

@@ -242,9 +242,9 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
             let attempt = self.line.end(id, became);
             // Whoever ended it meanwhile knows.
             if let Some(&association) = self.associations.get(&id)
-                && let Some(Attempt { number, .. }) = attempt
+                && let Some(Attempt { number, who, .. }) = attempt
             {
-                return Some((association, number, self.made(association, id, made)));
+                return Some((association, number, self.made(association, id, who, made)));
             }
         }
     }
@@ -253,19 +253,21 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         &mut self,
         of: AssociationId,
         id: ConnectionId,
+        who: PublicKey,
         made: Result<(), ConnectionError>,
     ) -> Result<Terms, Why> {
         if let Err(error) = made {
             self.end(of);
-            return Err(self.refused(&error));
+            return Err(self.refused(&error, Some(who)));
         }
         self.terms(id)
     }
 
-    /// The device refuses a queue pair.
-    fn refused(&mut self, error: &ConnectionError) -> Why {
+    /// The device refuses a queue pair; to which node, if that may be for what that node said of its end.
+    fn refused(&mut self, error: &ConnectionError, to: Option<PublicKey>) -> Why {
         let is_short = error.is_short();
-        self.failure.set(Some(told(error) + if is_short { self.held() } else { "" }));
+        let to = to.map(|to| format!("to {to}: ")).unwrap_or_default();
+        self.failure.set(Some(to + &told(error) + if is_short { self.held() } else { "" }));
         if is_short { Why::NoMemory } else { Why::NotMade }
     }
 
@@ -296,7 +298,7 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         if !connected.device().port().is_ok_and(|port| port.is_up) {
             return Err(Why::PortDown);
         }
-        let id = connected.open(psn).map_err(|error| self.refused(&error))?;
+        let id = connected.open(psn).map_err(|error| self.refused(&error, None))?;
         self.connections.insert(of, id);
         self.associations.insert(id, of);
         Ok(id)

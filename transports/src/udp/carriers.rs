@@ -35,8 +35,9 @@ impl Udp {
         CarrierChanges { shared: Arc::clone(&self.shared), watcher, seen }
     }
 
-    /// Why there is no RDMA device, or what it refused last; `None` if it has refused nothing since it connected a queue pair, to
-    /// whomever: where it serves some peers and not others, [`carriers`](Self::carriers) says of whom it refused what. Waits for nobody, also not while a device is being opened.
+    /// Why there is no RDMA device, or what it refused last, maybe for what the node said of itself that is named there; `None` if it
+    /// has refused nothing since it connected a queue pair, to whomever: where it serves some peers and not others,
+    /// [`carriers`](Self::carriers) says of whom it refused what. Waits for nobody, also not while a device is being opened.
     #[must_use]
     pub fn rdma_failure(&self) -> Option<String> {
         self.shared.rdma_failure.as_ref().and_then(Failure::get)

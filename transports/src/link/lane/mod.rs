@@ -382,6 +382,11 @@ impl Lane {
         self.phase == Phase::Ended
     }
 
+    /// Whether the lane has ended, and may still tell its peer so.
+    pub(crate) const fn is_closing(&self) -> bool {
+        matches!(self.phase, Phase::Closing { .. })
+    }
+
     /// The oldest message that is not known to be delivered to the peer's node, once the lane has ended;
     /// its bytes take the place of what was in `payload`. [LINK-74]
     pub fn poll_undelivered(&mut self, payload: &mut Vec<u8>) -> Option<(Envelope, Fate)> {

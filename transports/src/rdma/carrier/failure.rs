@@ -8,13 +8,13 @@ use std::sync::Arc;
 pub struct Failure(Arc<Mutex<Option<String>>>);
 
 impl Failure {
-    /// What was said last; `None` if nothing is wrong.
+    /// What was said last; `None` if nothing was refused since a queue pair was connected.
     #[must_use]
     pub fn get(&self) -> Option<String> {
         self.0.lock().clone()
     }
 
-    /// Says something, or that nothing is wrong any more.
+    /// Says something, or that something was connected, or opened, since.
     pub fn set(&self, text: Option<String>) {
         *self.0.lock() = text;
     }

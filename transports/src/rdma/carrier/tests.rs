@@ -93,6 +93,24 @@ fn what_was_refused_is_not_wrong_any_more_when_a_queue_pair_is_connected() {
     assert_eq!(pairs.failure().get(), None);
 }
 
+/// Else it would read as if something were wrong with the device.
+// [RDMA-46]
+#[test]
+fn what_is_refused_for_what_a_peer_says_names_the_peer() {
+    let fabric = Fabric::new(7, Weather { search: SECOND, ..Weather::fair() });
+    let (host, there) = (fabric.host(), gid(&fabric.host()));
+    let mut pairs = QueuePairs::new(move || host.open("sim0", 1, 0), Duration::ZERO);
+    for (peer, terms) in [(1, Terms { receives: 3, ..at(there) }), (2, at(NOWHERE))] {
+        assert_eq!(offer(&mut pairs, fabric.now(), (peer, peer.into()), terms), None);
+        let mut ended = over(&mut pairs);
+        fabric.advance(fabric.now() + SECOND);
+        ended.extend(over(&mut pairs));
+        assert_eq!(ended, [(peer.into(), false)]);
+        let failure = pairs.failure().get().unwrap();
+        assert!(failure.contains(&PublicKey([peer; 32]).to_string()), "{failure}");
+    }
+}
+
 /// Peers that are nowhere offer as often as they can, by ever new associations.
 // [RDMA-51]
 #[test]

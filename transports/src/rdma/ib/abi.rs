@@ -313,6 +313,7 @@ pub(super) mod event {
     pub(in super::super) const PORT_ACTIVE: u32 = 9;
     pub(in super::super) const PORT_ERR: u32 = 10;
     pub(in super::super) const SRQ_ERR: u32 = 14;
+    pub(in super::super) const QP_LAST_WQE_REACHED: u32 = 16;
     pub(in super::super) const GID_CHANGE: u32 = 18;
 }
 

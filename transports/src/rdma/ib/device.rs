@@ -316,7 +316,9 @@ fn happened(kind: u32, number: u32, own: u8) -> DeviceEvent {
     let is_own = number == u32::from(own);
     match kind {
         event::CQ_ERR => DeviceEvent::CompletionsFailed,
-        event::QP_FATAL | event::QP_REQ_ERR | event::QP_ACCESS_ERR => {
+        // The last is of one with shared receives, and comes once it has failed, maybe as the only word of it; also of one that
+        // was made to fail, whose number nobody knows any more.
+        event::QP_FATAL | event::QP_REQ_ERR | event::QP_ACCESS_ERR | event::QP_LAST_WQE_REACHED => {
             DeviceEvent::QueuePairFailed { qpn: number }
         }
         event::DEVICE_FATAL => DeviceEvent::Gone,

@@ -15,7 +15,9 @@ impl Station {
     /// Takes a packet that came by the queue pair of an association, and opens it in place.
     pub fn handle_paired(&mut self, now: Time, id: AssociationId, packet: &mut [u8]) {
         let Some(line) = self.lines.get_mut(&id) else { return };
-        if line.is_paired && line.pairing.as_ref().is_some_and(Pairing::is_plain) {
+        // Also of a line that ends, whose own packets go by UDP by now. [LINK-73]
+        let is_used = |pairing: &Pairing| crate::planted!("rdma-close-deaf": pairing.is_used() => line.is_paired);
+        if line.pairing.as_ref().is_some_and(|it| is_used(it) && it.is_plain()) {
             match open_plain(packet) {
                 Ok((number, inside)) => {
                     line.lane.on_packet(now, number, inside, Ecn::NotCapable);

@@ -1,6 +1,7 @@
 use super::super::harness::{Net, public};
 use super::*;
 use crate::rdma::verbs::Endpoint;
+use greenroom::net::LinkEnd;
 use std::time::Duration;
 
 /// Two joined stations with queue pairs that there are in words alone: first the one that offers.
@@ -346,6 +347,47 @@ fn packets_that_are_not_sealed_have_to_be_of_their_form() {
     assert_eq!(pair.net.receive(host, theirs), None);
     pair.station(1).handle_paired(now, theirs, &mut right.clone());
     assert_eq!(pair.net.receive(host, theirs), Some(Ok(b"frame".to_vec())));
+}
+
+/// Whatever was lost: the peer still uses the queue pair, and each packet of its tells that it has not heard.
+// [RDMA-45] [LINK-73]
+#[test]
+fn who_has_closed_says_so_again_for_what_comes_by_the_queue_pair() {
+    for trust in [Trust::Sealed, Trust::Plain] {
+        let mut pair = Pair::new(trust);
+        pair.carry();
+        let (now, [own, peer]) = (pair.net.now, pair.lines);
+        pair.station(0).close_line(own);
+        let by_pair = std::iter::from_fn(|| pair.packet(0)).count();
+        let mut lost = Outgoing::new();
+        let by_udp =
+            std::iter::from_fn(|| pair.station(0).poll_transmit(now, 1, &mut lost).then_some(()));
+        assert_eq!((by_pair, by_udp.count()), (1, 1), "{trust:?}");
+        assert!(pair.station(1).submit(peer, greenroom::net::Order::Free, b"frame").is_ok());
+        let mut packet = pair.packet(1).expect("a packet");
+        pair.station(0).handle_paired(now, own, &mut packet);
+        pair.net.settle();
+        let host = pair.hosts[1];
+        assert_eq!(pair.net.receive(host, peer), Some(Err(LinkEnd::Closed)), "{trust:?}");
+    }
+}
+
+// [LINK-3] [LINK-73]
+#[test]
+fn who_breaks_the_rules_by_a_queue_pair_is_told_by_udp_too() {
+    let mut pair = Pair::new(Trust::Plain);
+    pair.carry();
+    let (now, [own, peer]) = (pair.net.now, pair.lines);
+    assert!(pair.station(0).submit(own, greenroom::net::Order::Free, b"frame").is_ok());
+    let mut wrong = pair.packet(0).expect("a packet");
+    wrong[HEADER_BYTES] = 0xff;
+    pair.station(1).handle_paired(now, peer, &mut wrong);
+    let lost = std::iter::from_fn(|| pair.packet(1)).count();
+    pair.net.settle();
+    let ends = [own, peer].into_iter().zip(pair.hosts);
+    let ends: Vec<_> = ends.map(|(line, host)| pair.net.receive(host, line)).collect();
+    let expected = [LinkEnd::Refused, LinkEnd::Misbehaved].map(|end| Some(Err(end)));
+    assert_eq!((lost, &ends[..]), (1, &expected[..]));
 }
 
 /// What is known of a queue pair stays when datagrams take another path.

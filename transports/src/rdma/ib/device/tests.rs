@@ -10,6 +10,18 @@ fn only_what_happens_to_the_port_that_is_used_counts() {
     }
 }
 
+/// Of a queue pair that takes its receives from a queue of several, and with which nothing is under way, some devices say
+/// the last of these alone.
+// [RDMA-15]
+#[test]
+fn whatever_an_event_says_of_a_queue_pair_it_has_failed() {
+    let kinds =
+        [event::QP_FATAL, event::QP_REQ_ERR, event::QP_ACCESS_ERR, event::QP_LAST_WQE_REACHED];
+    for kind in kinds {
+        assert_eq!(happened(kind, 77, 2), DeviceEvent::QueuePairFailed { qpn: 77 });
+    }
+}
+
 /// Some drivers of RoCE devices give their port a LID, and the kernel takes no address on Ethernet without a GID.
 // [RDMA-8]
 #[test]

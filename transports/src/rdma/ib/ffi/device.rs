@@ -120,7 +120,10 @@ impl Domain {
         // SAFETY: the device is open; its descriptor does not block.
         done(unsafe { (self.library.get_async_event)(self.context.object, &raw mut event) })?;
         let number = match event.event_type {
-            event::QP_FATAL | event::QP_REQ_ERR | event::QP_ACCESS_ERR => {
+            event::QP_FATAL
+            | event::QP_REQ_ERR
+            | event::QP_ACCESS_ERR
+            | event::QP_LAST_WQE_REACHED => {
                 // SAFETY: it is about a queue pair, so there is a pointer.
                 let pair = unsafe { event.element.queue };
                 // SAFETY: the queue pair cannot be destroyed before the event is acknowledged.

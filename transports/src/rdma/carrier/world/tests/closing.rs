@@ -41,6 +41,26 @@ fn who_closes_while_its_device_goes_says_so_by_udp() {
     });
 }
 
+/// A device repeats what it loses later than the link ends, with which its queue pair goes.
+// [RDMA-45] [LINK-73]
+#[test]
+fn who_closes_by_a_queue_pair_that_loses_it_says_so_by_udp() {
+    let ways = [(SEALED, Carrier::Rdma), ([How::Trusting; 2], Carrier::RdmaPlain)];
+    each_seed(21, |seed| {
+        let (how, carrier) = ways[seed as usize % 2];
+        let mut world = World::new(seed, Weather::fair(), how);
+        world.run_until(|world| world.is_served() && world.is_by(carrier));
+        let line = world.nodes[0].line.unwrap();
+        world.run_until(|world| world.nodes[0].station.lock().arrived(line) == MESSAGES);
+        world.fabric.set_weather(Weather { message_loss_permille: 1000, ..Weather::fair() });
+        world.nodes[0].station.lock().close_line(line);
+        world.run_until(|world| world.nodes[1].ended.is_some());
+        assert_eq!(world.nodes[1].ended, Some(LinkEnd::Closed));
+        world.nodes[0].station.lock().close();
+        world.run_until(|world| world.nodes[0].station.lock().is_over());
+    });
+}
+
 /// To open a device and to connect takes time and memory, and all that is closed a moment later.
 #[test]
 fn who_departs_begins_no_queue_pair() {
