@@ -4,6 +4,7 @@ use super::lookups::Found;
 use super::transport::{Driver, Shared};
 use crate::secure::key::PublicKey;
 use crate::station::{Attempt, By, PLACES_MAX};
+use crate::wake::quietly;
 use greenroom::net::{Address, ConnectError, Identity};
 use std::net::{IpAddr, SocketAddr};
 use std::task::{Context, Poll};
@@ -81,7 +82,7 @@ fn connect(shared: &Shared, request: Request, found: Found) {
         }
         Err(text) => {
             // An error means that nobody waits any more.
-            let _ = done.send(Err(ConnectError::Unreachable { address, text }));
+            quietly(|| _ = done.send(Err(ConnectError::Unreachable { address, text })));
         }
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Keeps what it is told.
 #[derive(Actor, Default)]
-struct Book {
+pub(crate) struct Book {
     notes: Vec<u64>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Place {
     pub(crate) node: Node,
 }
 
-fn settings(host: u8) -> Settings {
+pub(crate) fn settings(host: u8) -> Settings {
     Settings::new(Identity::new(Key::new([host; 32])))
 }
 
