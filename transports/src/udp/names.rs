@@ -44,6 +44,20 @@ impl Driver {
     }
 }
 
+impl Shared {
+    /// Connects nobody any more. Those who have asked hear it by what they wait for, and with the lock free: they may ask
+    /// at once again.
+    pub(super) fn refuse_requests(&self) {
+        let left = self.requests.lock().take();
+        let_go(left.into_iter().flatten());
+    }
+}
+
+/// Lets go of those who wait, each of whom hears that.
+pub(super) fn let_go(requests: impl IntoIterator<Item = Request>) {
+    requests.into_iter().for_each(|request| quietly(|| drop(request)));
+}
+
 /// Those of the addresses that a socket at `ours` reaches, the ones of its own family first, and not too many.
 fn reachable(mut found: Vec<SocketAddr>, ours: SocketAddr) -> Found {
     found.sort_by_key(|at| at.is_ipv4() != ours.is_ipv4());

@@ -3,17 +3,26 @@
 use crate::calls::{Book, Place, end, settings};
 use crate::support::until;
 use crate::{LONG, soon};
-use greenroom::net::{Drive, Export, Node, Transport};
+use greenroom::net::{Address, ConnectError, Connecting, Drive, Export, Node, Transport};
 use greenroom::{Ref, System};
+use greenroom_transports::link::Ecn;
+use greenroom_transports::secure::endpoint::Arrival;
+use greenroom_transports::secure::entropy::System as Entropy;
 use greenroom_transports::secure::identity::Identity;
 use greenroom_transports::secure::key::Key;
-use greenroom_transports::udp::Udp;
+use greenroom_transports::udp::socket::SendError;
+use greenroom_transports::udp::{Datagrams, Udp};
 use std::future::{Future, poll_fn};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroUsize;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
 use std::time::Duration;
+use tokio::sync::oneshot;
 use tokio::task::unconstrained;
 
 /// Counts how often it was woken, and panics each time.
@@ -122,5 +131,130 @@ fn of_who_waits_for_a_change_of_carriers() {
         }
         udp.close();
         assert_eq!(broken.count(), 3, "each is told, whoever was told before");
+    });
+}
+
+/// Connects again as soon as it is woken.
+struct Again {
+    udp: Udp,
+    to: Address,
+    tries: Mutex<Vec<Connecting>>,
+}
+
+impl Wake for Again {
+    fn wake(self: Arc<Self>) {
+        let again = self.udp.connect(&self.to);
+        self.tries.lock().unwrap().push(again);
+    }
+}
+
+/// Breaks at its first use, during which something happens.
+struct Breaking(Box<dyn FnMut() + Send>);
+
+impl Datagrams for Breaking {
+    fn poll_receive(
+        &mut self,
+        _: &mut Context<'_>,
+        _: &mut dyn FnMut(Arrival, &mut [u8]),
+    ) -> Poll<io::Result<()>> {
+        (self.0)();
+        Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()))
+    }
+
+    fn send(
+        &mut self,
+        _: Option<IpAddr>,
+        _: SocketAddr,
+        _: Ecn,
+        _: &[u8],
+        _: NonZeroUsize,
+    ) -> Result<(), (usize, SendError)> {
+        Ok(())
+    }
+
+    fn send_cut(&mut self, _: Option<IpAddr>, _: SocketAddr, _: &[u8]) -> Result<(), SendError> {
+        Ok(())
+    }
+
+    fn poll_writable(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn segments_max(&self) -> usize {
+        1
+    }
+}
+
+/// Has four connect, by turns with wakers that panic and that connect again at once.
+fn connect(udp: &Udp, broken: &Arc<Broken>, to: &str) -> Vec<Connecting> {
+    let to: Address = to.parse().unwrap();
+    let again = Again { udp: udp.clone(), to: to.clone(), tries: Mutex::default() };
+    let wakers = [Waker::from(Arc::clone(broken)), Waker::from(Arc::new(again))];
+    let waits = wakers.iter().cycle().take(4).map(|waker| {
+        let mut connecting = udp.connect(&to);
+        assert!(connecting.as_mut().poll(&mut Context::from_waker(waker)).is_pending());
+        connecting
+    });
+    waits.collect()
+}
+
+/// Whoever waits for a connection of a transport that ends hears of it, with no lock held.
+async fn ends(
+    udp: Udp,
+    broken: Arc<Broken>,
+    waiting: usize,
+    end: impl FnOnce(Udp) -> Vec<Connecting> + Send + 'static,
+) {
+    let (done, outcome) = oneshot::channel();
+    // A thread of its own is the one that may hang.
+    thread::spawn(move || soon(async { done.send(end(udp)) }));
+    let told = outcome.await.expect("nobody's panic gets that far");
+    assert_eq!((told.len(), broken.count()), (waiting, waiting as u32 / 2));
+    for connecting in told {
+        assert_eq!(connecting.await, Err(ConnectError::Closed));
+    }
+}
+
+// [G-PANIC-1]
+#[test]
+fn of_who_waits_for_a_connection_of_a_transport_that_is_closed() {
+    soon(async {
+        let (udp, broken) = (bound(1, &[]), Arc::new(Broken::default()));
+        let told = Arc::clone(&broken);
+        ends(udp, broken, 4, move |udp| {
+            let waiting = connect(&udp, &told, "udp:127.0.0.1:9");
+            udp.close();
+            waiting
+        })
+        .await;
+    });
+}
+
+// [G-PANIC-1]
+#[test]
+fn of_who_waits_for_a_connection_of_a_transport_that_breaks() {
+    soon(async {
+        let broken = Arc::new(Broken::default());
+        let (late, waits) = mpsc::channel();
+        let (sender, itself) = mpsc::channel::<Udp>();
+        let told = Arc::clone(&broken);
+        // In the midst of a turn.
+        let during = move || {
+            let waiting = connect(&itself.recv().unwrap(), &told, "udp:127.0.0.1:9");
+            late.send(waiting).unwrap();
+        };
+        let (socket, at) = (Breaking(Box::new(during)), "127.0.0.1:7".parse().unwrap());
+        let udp = Udp::over(settings(1), socket, at, Box::new(Entropy), Duration::ZERO).unwrap();
+        sender.send(udp.clone()).unwrap();
+        let told = Arc::clone(&broken);
+        ends(udp, broken, 8, move |udp| {
+            // It is looked up when the socket breaks.
+            let mut waiting = connect(&udp, &told, "udp:nowhere");
+            let driven = udp.drive(&mut Context::from_waker(Waker::noop()), Duration::ZERO);
+            assert_eq!(driven, Drive::Ended);
+            waiting.extend(waits.recv().unwrap());
+            waiting
+        })
+        .await;
     });
 }
