@@ -1,10 +1,10 @@
 //! Wakers of those who wait for a node that panic, as those of an executor that is gone: the node goes on for all others.
 
-use crate::calls::{Book, Place, end, settings};
+use crate::calls::{Book, end, settings, started};
 use crate::support::until;
 use crate::{LONG, soon};
-use greenroom::net::{Address, ConnectError, Connecting, Drive, Export, Node, Transport};
-use greenroom::{Ref, System};
+use greenroom::Ref;
+use greenroom::net::{Address, ConnectError, Connecting, Drive, Export, Transport};
 use greenroom_transports::link::Ecn;
 use greenroom_transports::secure::endpoint::Arrival;
 use greenroom_transports::secure::entropy::System as Entropy;
@@ -57,17 +57,11 @@ fn bound(host: u8, peers: &[u8]) -> Udp {
     Udp::bind(settings, "127.0.0.1:0".parse().unwrap()).unwrap()
 }
 
-fn started(udp: Udp) -> Place {
-    let system = System::builder().workers(1).ask_timeout(LONG).build().unwrap();
-    let node = Node::start(&system, udp.clone()).unwrap();
-    Place { system, udp, node }
-}
-
 // [G-PANIC-1]
 #[test]
 fn of_who_waits_for_a_connection() {
     soon(async {
-        let (here, there) = (started(bound(1, &[2, 3])), started(bound(2, &[1])));
+        let (here, there) = (started(LONG, bound(1, &[2, 3])), started(LONG, bound(2, &[1])));
         let book = there.system.spawn::<Book>(Book::default()).await.unwrap();
         there.node.export("book", Export::of(&book)).unwrap();
         let peer = here.node.connect(&there.udp.node_address()).await.unwrap();
@@ -80,7 +74,7 @@ fn of_who_waits_for_a_connection() {
         let to = late.node_address();
         let mut connecting = Box::pin(here.node.connect(&to));
         broken.waits_for(connecting.as_mut());
-        let late = started(late);
+        let late = started(LONG, late);
         until(|| broken.count() > 0).await;
         far.note(2).await.unwrap();
         assert_eq!(far.notes().within(LONG).await, Ok(vec![1, 2]), "it serves others");
