@@ -40,6 +40,7 @@ pub mod rdma;
 pub mod secure;
 pub mod station;
 pub mod udp;
+mod wake;
 
 pub(crate) use fault::planted;
 

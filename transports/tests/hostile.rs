@@ -122,6 +122,24 @@ fn what_was_wrong_is_known_here_and_the_peer_hears_the_reason() {
     assert_eq!(lane.poll_transmit(Time::default(), &mut buffer), None);
 }
 
+// [LINK-15]
+#[test]
+fn a_packet_acknowledges_once() {
+    let ack = [2, 0, 0, 0, 0];
+    for (acks, frame_error) in [(1, None), (2, Some(FrameError::SecondAck))] {
+        let mut lane = lane();
+        let to = Address { slot: 1, generation: 0 };
+        let envelope = Envelope { to, from: to, kind: Kind::Tell, manifest: 0, correlation: 0 };
+        lane.send(&envelope, b"once").expect("there is room");
+        let packet = lane.poll_transmit(Time::default(), &mut [0; 1500]).expect("a message");
+        assert_eq!(packet.number, 0);
+        lane.on_packet(Time::default(), 0, &ack.repeat(acks), Ecn::NotCapable);
+        let misbehaved = frame_error.map(|_| End::Misbehaved(CloseReason::BadFrame));
+        assert_eq!((end_of(&mut lane), lane.frame_error()), (misbehaved, frame_error));
+        assert!(lane.is_settled(), "it was acknowledged");
+    }
+}
+
 // [LINK-42]
 #[test]
 fn a_flood_stops_at_what_was_granted() {

@@ -17,8 +17,10 @@ pub enum ConnectionEnd {
     /// The peer said what the rules forbid, or has caused more than may wait here.
     #[error("the peer did what it must not")]
     Misbehaved,
-    /// 65,536 frames waited to be said to the peer. It did not read, or nothing reaches it: that is no breach of the rules.
-    #[error("the peer did not read what it was told")]
+    /// Too much waited, which is no breach of the rules. 65,536 frames waited to be said to the peer: it did not read, or nothing
+    /// reaches it. Or as many ends were to be heard here behind messages that the peer has for actors of this node: these had
+    /// no time for their mail, or it does not come.
+    #[error("too much waited for one of the two to read")]
     Behind,
 }
 

@@ -66,6 +66,9 @@ pub enum FrameError {
     /// A packet without a frame.
     #[error("the packet holds no frame")]
     Empty,
+    /// A packet with more than one acknowledgement.
+    #[error("the packet holds more than one acknowledgement")]
+    SecondAck,
 }
 
 /// One frame.

@@ -256,6 +256,12 @@ impl Station {
         lines.find(|line| line.is_open()).map(|line| line.peer)
     }
 
+    /// Whether the peer of an association has proved to be there.
+    #[cfg(test)]
+    pub(crate) fn has_proved(&self, at: SocketAddr) -> bool {
+        self.endpoint.association_at(at).is_some()
+    }
+
     /// Goes on with the attempts to reach a node: it is there, or it is asked, unless a line to it is just ending.
     pub(super) fn begin(&mut self, key: &PublicKey) {
         let line = self.lines.values().find(|line| line.key == *key && !line.is_finished());

@@ -330,14 +330,10 @@ impl Station {
 
     /// The next line that is up, and whose it is; `None` when there will be none any more.
     pub fn poll_line(&mut self, cx: &mut Context<'_>) -> Poll<Option<(AssociationId, Identity)>> {
-        if let Some(id) = self.fresh.pop_front() {
-            return match self.lines.get_mut(&id) {
-                Some(line) => {
-                    line.is_owned = true;
-                    Poll::Ready(Some((id, line.peer)))
-                }
-                None => self.poll_line(cx),
-            };
+        while let Some(id) = self.fresh.pop_front() {
+            let Some(line) = self.lines.get_mut(&id) else { continue };
+            line.is_owned = true;
+            return Poll::Ready(Some((id, line.peer)));
         }
         if self.is_closed {
             return Poll::Ready(None);

@@ -1,6 +1,7 @@
 //! Who is to hear of something, outside of the lock that a station is under.
 
 use super::connecting::Told;
+use crate::wake::{quietly, wake_quietly};
 use std::fmt;
 use std::task::Waker;
 
@@ -14,10 +15,11 @@ pub struct Wakes {
 }
 
 impl Wakes {
-    /// Wakes them all, and tells those whose attempt to connect has an outcome.
+    /// Wakes them all, and tells those whose attempt to connect has an outcome. Whose waker panics, that is all that is
+    /// to it.
     pub fn wake(&mut self) {
-        self.told.drain(..).for_each(Told::tell);
-        self.driver.take().into_iter().chain(self.wakers.drain(..)).for_each(Waker::wake);
+        self.told.drain(..).for_each(|told| quietly(|| told.tell()));
+        self.driver.take().into_iter().chain(self.wakers.drain(..)).for_each(wake_quietly);
     }
 
     /// Takes the first few out, if there is anybody.
@@ -49,11 +51,11 @@ pub struct Few {
 }
 
 impl Few {
-    /// Wakes and tells them.
+    /// Wakes and tells them, as [`Wakes::wake`] does.
     pub fn wake(self) {
-        self.told.into_iter().for_each(Told::tell);
+        self.told.into_iter().for_each(|told| quietly(|| told.tell()));
         let wakers = self.wakers.into_iter().flatten();
-        self.driver.into_iter().chain(wakers).for_each(Waker::wake);
+        self.driver.into_iter().chain(wakers).for_each(wake_quietly);
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::transport::Shared;
 use crate::secure::endpoint::AssociationId;
+use crate::wake::wake_quietly;
 use greenroom::net::{Identity, Link, LinkEnd, Order, SubmitError};
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 /// See the [module](self).
 pub(super) struct UdpLink {
@@ -25,7 +26,7 @@ impl Link for UdpLink {
         let submitted = station.submit(self.id, order, frame);
         let driver = station.take_driver_wake();
         drop(station);
-        driver.into_iter().for_each(Waker::wake);
+        driver.into_iter().for_each(wake_quietly);
         submitted
     }
 
@@ -60,7 +61,7 @@ mod tests {
     use greenroom::net::Transport;
     use std::pin::pin;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-    use std::task::Wake;
+    use std::task::{Wake, Waker};
 
     /// Counts how often it is woken.
     #[derive(Default)]

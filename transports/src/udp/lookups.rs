@@ -44,6 +44,12 @@ impl Lookups {
         Self { resolver, at_once, requests, waiting, under_way: JoinSet::new() }
     }
 
+    /// Looks up nothing any more. Returns those who wait.
+    pub(super) fn end(&mut self) -> impl Iterator<Item = Request> + use<> {
+        let ended = std::mem::replace(self, Self::new());
+        ended.requests.into_values().flatten()
+    }
+
     /// Has the name of a request looked up, or waits for that with others; gives it back if too many names wait.
     pub(super) fn add(&mut self, request: Request) -> Result<(), Request> {
         if let Some(requests) = self.requests.get_mut(&request.host) {

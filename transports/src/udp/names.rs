@@ -4,6 +4,7 @@ use super::lookups::Found;
 use super::transport::{Driver, Shared};
 use crate::secure::key::PublicKey;
 use crate::station::{Attempt, By, PLACES_MAX};
+use crate::wake::quietly;
 use greenroom::net::{Address, ConnectError, Identity};
 use std::net::{IpAddr, SocketAddr};
 use std::task::{Context, Poll};
@@ -41,6 +42,20 @@ impl Driver {
             }
         }
     }
+}
+
+impl Shared {
+    /// Connects nobody any more. Those who have asked hear it by what they wait for, and with the lock free: they may ask
+    /// at once again.
+    pub(super) fn refuse_requests(&self) {
+        let left = self.requests.lock().take();
+        let_go(left.into_iter().flatten());
+    }
+}
+
+/// Lets go of those who wait, each of whom hears that.
+pub(super) fn let_go(requests: impl IntoIterator<Item = Request>) {
+    requests.into_iter().for_each(|request| quietly(|| drop(request)));
 }
 
 /// Those of the addresses that a socket at `ours` reaches, the ones of its own family first, and not too many.
@@ -81,7 +96,7 @@ fn connect(shared: &Shared, request: Request, found: Found) {
         }
         Err(text) => {
             // An error means that nobody waits any more.
-            let _ = done.send(Err(ConnectError::Unreachable { address, text }));
+            quietly(|| _ = done.send(Err(ConnectError::Unreachable { address, text })));
         }
     }
 }

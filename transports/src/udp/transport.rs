@@ -6,7 +6,7 @@
 use super::datagrams::{Datagrams, Kernel};
 use super::link::UdpLink;
 use super::lookups::Lookups;
-use super::names::Request;
+use super::names::{Request, let_go};
 use super::settings::Settings;
 use super::socket::SendError;
 use crate::link::{self, Time};
@@ -306,8 +306,7 @@ impl Transport for Udp {
 
     fn close(&self) {
         self.shared.with(Station::close);
-        // Those who asked are told by what they wait for.
-        self.shared.requests.lock().take();
+        self.shared.refuse_requests();
     }
 
     fn depart(&self) {
@@ -357,8 +356,8 @@ impl Driver {
         drop(station);
         self.wakes.wake();
         if is_over || self.is_broken {
-            shared.requests.lock().take();
-            (self.lookups, self.told_lookups) = (Lookups::new(), Lookups::new());
+            shared.refuse_requests();
+            let_go(self.lookups.end().chain(self.told_lookups.end()));
             self.end_pairs();
             return Drive::Ended;
         }

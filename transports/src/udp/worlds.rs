@@ -1,6 +1,7 @@
 //! Nodes over encrypted UDP in simulated worlds: handshakes, ciphers, lanes and remote references together, while
 //! nodes crash, start again and stand still, and the wires between them lose, double, delay, damage and reroute. Inside of
 //! the crate, so that every key is watched: none seals twice under one number, and no part of one is sent. [UDP-10]
+//! Nor is more than thrice what came from an address sent there before that has proved itself. [UDP-51]
 //!
 //! `GREENROOM_SEEDS` says how many seeds there are.
 
@@ -12,6 +13,7 @@ mod desk;
 mod marks;
 #[cfg(feature = "config")]
 mod members;
+mod metered;
 mod profiles;
 mod streams;
 
@@ -22,6 +24,7 @@ use greenroom_transports::secure::entropy::{Entropy, NoEntropy};
 use greenroom_transports::secure::identity::Identity;
 use greenroom_transports::secure::key::{Key, PublicKey};
 use greenroom_transports::udp::{Settings, Udp};
+use metered::Metered;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -90,6 +93,15 @@ impl Ground {
 
     /// Makes a node of the one called `who`; `None` if it is about to stop already.
     fn join(&self, node: &Node, who: u8, knows: &[u8]) -> Option<NetNode> {
+        self.make(node, who, knows, true)
+    }
+
+    /// One that connects to nobody, so that all that it sends are answers until somebody has proved to be there.
+    fn attend(&self, node: &Node, who: u8, knows: &[u8]) -> Option<NetNode> {
+        self.make(node, who, knows, false)
+    }
+
+    fn make(&self, node: &Node, who: u8, knows: &[u8], asks: bool) -> Option<NetNode> {
         let socket = node.bind(PORT).ok()?;
         let address = socket.address();
         crate::secure::packet::watch::hide(identity(who).secret().bytes());
@@ -99,13 +111,15 @@ impl Ground {
         let run = self.seed ^ (u64::from(who) << 32) ^ (node.incarnation() << 40);
         // Each run of a node begins later than the one before, by its clock.
         let since = Duration::from_secs(1_700_000_000 + 1_000_000 * node.incarnation());
+        let (socket, metering) = Metered::new(socket, asks);
         let udp = Udp::over(settings, socket, address, Box::new(Dice(run)), since).unwrap();
+        metering.begin(&udp);
         NetNode::start(&node.try_system()?, udp).ok()
     }
 }
 
 async fn serve(ground: Ground, node: Node) {
-    let Some(net) = ground.join(&node, 0, &[1, 2]) else { return };
+    let Some(net) = ground.attend(&node, 0, &[1, 2]) else { return };
     let desk = Desk::new(node.incarnation(), &ground.shared.log);
     let Some(system) = node.try_system() else { return };
     let Ok(desk) = system.spawn::<Desk>(desk).await else { return };

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Keeps what it is told.
 #[derive(Actor, Default)]
-struct Book {
+pub(crate) struct Book {
     notes: Vec<u64>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Place {
     pub(crate) node: Node,
 }
 
-fn settings(host: u8) -> Settings {
+pub(crate) fn settings(host: u8) -> Settings {
     Settings::new(Identity::new(Key::new([host; 32])))
 }
 
@@ -55,8 +55,11 @@ fn place_at(at: &str, settings: Settings) -> Place {
 
 /// With a limit for what is asked of others, and for each connection.
 fn place_that_waits(limit: Duration, at: &str, settings: Settings) -> Place {
+    started(limit, Udp::bind(settings, at.parse().unwrap()).unwrap())
+}
+
+pub(crate) fn started(limit: Duration, udp: Udp) -> Place {
     let system = System::builder().workers(1).ask_timeout(limit).build().unwrap();
-    let udp = Udp::bind(settings, at.parse().unwrap()).unwrap();
     let node = Node::start(&system, udp.clone()).unwrap();
     Place { system, udp, node }
 }

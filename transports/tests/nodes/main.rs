@@ -19,6 +19,7 @@ mod sessions;
 mod stranger;
 #[path = "../../../runtime/tests/support/mod.rs"]
 mod support;
+mod wakers;
 
 use std::future::Future;
 use std::time::Duration;

@@ -179,7 +179,8 @@ impl Session {
             }
         }
         if self.behind.count > UNTOLD_MAX {
-            self.outlet.cut_off(ConnectionEnd::Misbehaved);
+            // Whoever is held may have had no time for its mail: the peer need not have broken a rule.
+            self.outlet.cut_off(ConnectionEnd::Behind);
         }
     }
 }

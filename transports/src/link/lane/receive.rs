@@ -57,7 +57,7 @@ impl Lane {
     /// Says whether the packet asks for an acknowledgement.
     fn on_frames(&mut self, now: Time, inside: &[u8]) -> Result<bool, CloseReason> {
         let mut reader = Reader::new(inside);
-        let mut eliciting = false;
+        let (mut eliciting, mut acknowledges) = (false, false);
         if reader.is_empty() {
             return Err(self.bad_frame(FrameError::Empty));
         }
@@ -70,6 +70,10 @@ impl Lane {
             }
             let frame = Frame::read(&mut reader).map_err(|error| self.bad_frame(error))?;
             eliciting |= !matches!(frame, Frame::Pad | Frame::Ack(_) | Frame::Close(_));
+            // Each may name all packets that are remembered, of which there may be many. [LINK-15]
+            if matches!(frame, Frame::Ack(_)) && std::mem::replace(&mut acknowledges, true) {
+                crate::planted!("link-acks-repeated": Err(self.bad_frame(FrameError::SecondAck)) => Ok(()))?;
+            }
             self.on_frame(now, &frame)?;
         }
         Ok(eliciting)

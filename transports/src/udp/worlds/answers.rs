@@ -92,7 +92,7 @@ fn with_library() -> (World, Node, [Ref<Library>; 2]) {
     let (server, client) = (world.node("library").start(), world.node("client").start());
     let at = SocketAddr::new(server.host(), PORT);
     let libraries = world.run(async {
-        let net = ground.join(&server, 3, &[1]).unwrap();
+        let net = ground.attend(&server, 3, &[1]).unwrap();
         for name in ["library", "archive"] {
             let library = server.system().spawn::<Library>(Library).await.unwrap();
             net.export(name, Export::of(&library)).unwrap();

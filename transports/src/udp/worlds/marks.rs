@@ -60,7 +60,7 @@ fn stream(marks: Marks) -> [u64; 2] {
     let at = SocketAddr::new(server.host(), PORT);
     let sink = world.run(async {
         let sink = server.system().spawn::<Sink>(Sink(0)).await.unwrap();
-        ground.join(&server, 3, &[1]).unwrap().export("sink", Export::of(&sink)).unwrap();
+        ground.attend(&server, 3, &[1]).unwrap().export("sink", Export::of(&sink)).unwrap();
         let net = ground.join(&client, 1, &[3]).unwrap();
         let address = format!("udp:{at}#{}", public(3)).parse().unwrap();
         net.connect(&address).await.unwrap().find::<Sink>("sink").await.unwrap()

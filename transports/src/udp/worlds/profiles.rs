@@ -113,7 +113,7 @@ fn carry(
     let serve = move |node: Node| {
         let ground = shared.clone();
         async move {
-            let net = ground.join(&node, 0, &[1]).unwrap();
+            let net = ground.attend(&node, 0, &[1]).unwrap();
             let shelf = node.system().spawn::<Shelf>(Shelf { load, taken: 0 }).await.unwrap();
             net.export("shelf", Export::of(&shelf)).unwrap();
         }

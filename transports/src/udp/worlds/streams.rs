@@ -79,7 +79,7 @@ fn stage(world: &mut World) -> (Node, Arc<Mutex<Read>>, Emitted) {
     let serve = move |node: Node| {
         let (ground, read) = (shared.clone(), Arc::clone(&log));
         async move {
-            let net = ground.join(&node, 0, &[1]).unwrap();
+            let net = ground.attend(&node, 0, &[1]).unwrap();
             let reader = node.system().spawn::<Reader>(Reader { read }).await.unwrap();
             net.export("reader", Export::of(&reader)).unwrap();
         }
