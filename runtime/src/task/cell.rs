@@ -273,6 +273,7 @@ impl Header {
 
     /// Whether mail may wait of which the calling thread knows, or a handler of an actor that does not interleave. To one that
     /// lives on a worker mail may be on its way: from the calling worker, or `from_any`.
+    #[cfg(feature = "net")]
     pub(crate) fn may_have_mail(&self, from_any: bool) -> bool {
         match self.reach() {
             Reach::Away => true,
