@@ -47,7 +47,7 @@ impl Station {
     }
 
     /// Has the driver woken if it waits; `false` if it does not.
-    fn wake_driver(&mut self) -> bool {
+    pub(super) fn wake_driver(&mut self) -> bool {
         let driver = self.driver.take();
         let waits = driver.is_some();
         self.wakes.driver = driver.or_else(|| self.wakes.driver.take());

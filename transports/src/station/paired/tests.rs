@@ -374,20 +374,25 @@ fn who_has_closed_says_so_again_for_what_comes_by_the_queue_pair() {
 
 // [LINK-3] [LINK-73]
 #[test]
-fn who_breaks_the_rules_by_a_queue_pair_is_told_by_udp_too() {
-    let mut pair = Pair::new(Trust::Plain);
-    pair.carry();
-    let (now, [own, peer]) = (pair.net.now, pair.lines);
-    assert!(pair.station(0).submit(own, greenroom::net::Order::Free, b"frame").is_ok());
-    let mut wrong = pair.packet(0).expect("a packet");
-    wrong[HEADER_BYTES] = 0xff;
-    pair.station(1).handle_paired(now, peer, &mut wrong);
-    let lost = std::iter::from_fn(|| pair.packet(1)).count();
-    pair.net.settle();
-    let ends = [own, peer].into_iter().zip(pair.hosts);
-    let ends: Vec<_> = ends.map(|(line, host)| pair.net.receive(host, line)).collect();
-    let expected = [LinkEnd::Refused, LinkEnd::Misbehaved].map(|end| Some(Err(end)));
-    assert_eq!((lost, &ends[..]), (1, &expected[..]));
+fn who_breaks_the_rules_by_a_queue_pair_is_told_by_udp_also_without_room() {
+    for has_room in [true, false] {
+        let mut pair = Pair::new(Trust::Plain);
+        pair.carry();
+        let (now, [own, peer]) = (pair.net.now, pair.lines);
+        assert!(pair.station(0).submit(own, greenroom::net::Order::Free, b"frame").is_ok());
+        let mut wrong = pair.packet(0).expect("a packet");
+        wrong[HEADER_BYTES] = 0xff;
+        pair.station(1).handle_paired(now, peer, &mut wrong);
+        if !has_room {
+            assert_eq!(pair.station(1).poll_paired(now, &mut |_| false), None);
+        }
+        let lost = std::iter::from_fn(|| pair.packet(1)).count();
+        pair.net.settle();
+        let ends = [own, peer].into_iter().zip(pair.hosts);
+        let ends: Vec<_> = ends.map(|(line, host)| pair.net.receive(host, line)).collect();
+        let expected = [LinkEnd::Refused, LinkEnd::Misbehaved].map(|end| Some(Err(end)));
+        assert_eq!((lost, &ends[..]), (usize::from(has_room), &expected[..]));
+    }
 }
 
 /// What is known of a queue pair stays when datagrams take another path.
