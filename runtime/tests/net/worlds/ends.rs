@@ -96,6 +96,12 @@ impl Ear {
         (peer, back.find::<Listener>("listener").await.unwrap())
     }
 
+    /// How the other node reaches it, too, once that has a connection.
+    async fn lies_beside(&self, near: &Node, far: &Node) -> Ref<Listener> {
+        near.export("beside", Export::of(&self.actor)).unwrap();
+        far.peer(NodeId(1)).unwrap().find::<Listener>("beside").await.unwrap()
+    }
+
     fn has_heard_of(&self, speaker: u32) -> bool {
         let stopped = Seen::Down { speaker, reason: ExitReason::Stopped };
         self.seen.lock().contains(&stopped)
@@ -121,8 +127,11 @@ fn history(seed: u64) -> Outcome {
     let said = counts.clone();
     let (seen, held) = world.run(async {
         let [near, far] = pair(&here, &there, &network);
+        // To the first one nothing is ever told: no end waits for it.
+        let silent = Ear::new(&here.system()).await;
         let (ear, other) = (Ear::new(&here.system()).await, Ear::new(&here.system()).await);
         let (peer, to) = ear.reach(&near, &far, &clock).await;
+        let _silent = silent.lies_beside(&near, &far).await;
         let mut speakers = Vec::new();
         for number in 0..SPEAKERS {
             let speaker = Speaker { number, to: to.clone() };
@@ -185,8 +194,11 @@ fn crowd(seed: u64) -> Outcome {
     let said = counts.clone();
     let (seen, held) = world.run(async {
         let [near, far] = pair(&here, &there, &network);
+        // As in the other history.
+        let silent = Ear::new(&here.system()).await;
         let ear = Ear::new(&here.system()).await;
         let (peer, to) = ear.reach(&near, &far, &clock).await;
+        let _silent = silent.lies_beside(&near, &far).await;
         let mut speakers = Vec::new();
         for (number, place) in (0..SPEAKERS).zip(places) {
             let speaker = Speaker { number, to: to.clone() };
