@@ -112,8 +112,8 @@ test_program() {
     echo "$file"
 }
 
-# build_by NAME COMMAND: what is built from now on of the workspace's crates is built by a shell's command, whose arguments are
-# the compiler and those of it; what it builds has that name.
+# build_by NAME COMMAND: from now on the workspace's crates are built by a shell's command, whose arguments are the compiler and
+# its arguments; it lies in the target folder's NAME.
 build_by() {
     local script="#!/bin/sh
 exec $2"
@@ -132,7 +132,7 @@ plant_faults() {
     build_by planted '"$@" --cfg planted -C debug-assertions=on'
 }
 
-# lint_what_is_built: what is built from now on of the workspace's crates has no lints of clippy.
+# lint_what_is_built: what is built from now on of the workspace's crates is checked by clippy, whose warnings are errors.
 lint_what_is_built() {
     build_by lints 'clippy-driver "$@" -D warnings'
 }

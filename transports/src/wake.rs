@@ -1,5 +1,5 @@
 //! Who is woken by this crate may be anybody: a waker that panics, as some do whose executor is gone, is not the matter of
-//! who wakes it, nor of those who are woken after it.
+//! who wakes it, nor of those who are woken after it. As `sync::panic` of the runtime, of which nothing is public.
 
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};

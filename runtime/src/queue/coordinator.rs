@@ -151,7 +151,7 @@ pub enum Handled {
 /// | made by | the queue | for |
 /// |---|---|---|
 /// | [`locked`](Coordinator::locked) | one, behind a lock | one or two workers |
-/// | [`lock_free`](Coordinator::lock_free) | one, without a lock | callers that are no workers and must not wait for each other; with two, a lock takes a third of the time |
+/// | [`lock_free`](Coordinator::lock_free) | one, without a lock | callers that must not wait for each other |
 /// | [`stealing`](Coordinator::stealing) | a ring per worker, and thieves | many workers |
 /// | [`per_core`](Coordinator::per_core) | one per worker, of slots that always run there | many workers, work that is spread evenly |
 #[derive(Debug)]

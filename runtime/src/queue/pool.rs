@@ -11,8 +11,8 @@
 //! 3. Blocks are carved a magazine at a time from memory of the global allocator (`magazines::quarry`) and never
 //!    returned to it: the pool stays as large as the most that was in use at once.
 //!
-//! Under the sanitizers, the model checkers and Miri every block comes straight from the global allocator,
-//! so that they see each use after free; loom sees no address twice while it repeats a model.
+//! Under the sanitizers, shuttle and Miri every block comes straight from the global allocator, so that they see each use
+//! after free. Under loom a block is kept for a while (`kept`), so that no address is seen twice while a model is repeated.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;

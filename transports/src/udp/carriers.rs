@@ -35,7 +35,7 @@ impl Udp {
         CarrierChanges { shared: Arc::clone(&self.shared), watcher, seen }
     }
 
-    /// Why there is no RDMA device, or what it refused last, maybe for what the node said of itself that is named there; `None` if it
+    /// Why there is no RDMA device, or what it refused last, which may be the fault of the node that is named then; `None` if it
     /// has refused nothing since it connected a queue pair, to whomever: where it serves some peers and not others,
     /// [`carriers`](Self::carriers) says of whom it refused what. Waits for nobody, also not while a device is being opened.
     #[must_use]

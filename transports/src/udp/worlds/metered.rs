@@ -52,7 +52,7 @@ impl Meter {
         let came = self.came.get(&to).copied().unwrap_or(0);
         let went = self.went.entry(to).or_default();
         let node = self.node.get().and_then(Weak::upgrade).expect("it sends");
-        if node.station.lock().has_proved(to) || self.asks && came + *went == 0 {
+        if node.station.lock().has_proved(to) || self.asks && *went == 0 {
             self.proved.insert(to);
         }
         *went += bytes;
