@@ -22,6 +22,7 @@ for package in greenroom greenroom-transports; do
     checked+=(--config "profile.release.package.$package.debug-assertions=true"
         --config "profile.release.package.$package.overflow-checks=true")
 done
+unset package
 # Where few tests of the transports run, or none, to optimise them costs more than it saves.
 quick_transports=(--config profile.dev.package.greenroom-transports.opt-level=0)
 # The runtime's test programs, optimised: with the same features in all stages, so that the runtime is built for them once.
