@@ -9,7 +9,7 @@ mod packets;
 pub(super) use packets::is_by_pair;
 
 use super::outgoing::Outgoing;
-use super::pairing::{Attempts, Pairing, Role, Step, Trust, Want, Why};
+use super::pairing::{Attempts, Blocked, Pairing, Role, Step, Trust, Want, Why};
 use super::word::{Terms, Word};
 use super::{LANE, Station};
 use crate::link::{Config, Time};
@@ -393,6 +393,21 @@ impl Station {
         if line.is_touched && !self.touched.contains(&id) {
             self.touched.push_back(id);
         }
+        true
+    }
+
+    /// Has a link that ends go on by UDP, which says that as well: the device may lose the word, or have no room for it, and the
+    /// queue pair goes before it is said again. `false` if it does not end. [RDMA-45]
+    pub(super) fn ends_by_udp(&mut self, id: AssociationId) -> bool {
+        let Some(line) = self.lines.get_mut(&id) else { return false };
+        if crate::planted!("rdma-close-once": !line.lane.is_closing() => true) {
+            return false;
+        }
+        if let Some(pairing) = &mut line.pairing {
+            pairing.set_blocked(self.now, Blocked::No);
+        }
+        self.go_by_udp(self.now, id);
+        self.wake_driver();
         true
     }
 

@@ -82,12 +82,10 @@ impl Station {
             return self.touch(id);
         }
         let Some(line) = self.lines.get_mut(&id) else { return };
-        let says_end = line.is_paired && line.lane.is_closing();
-        if crate::planted!("rdma-close-once": says_end => false) {
-            // By UDP, too: the device may lose it, and goes with the line before it repeats it. [RDMA-45]
-            self.go_by_udp(self.now, id);
+        if line.is_paired && self.ends_by_udp(id) {
             return self.touch(id);
         }
+        let Some(line) = self.lines.get_mut(&id) else { return };
         // One that moves on with each packet is not followed: a look that is too early costs less.
         if let Some(due) = line.timeout()
             && line.deadline.is_none_or(|known| due < known)

@@ -96,7 +96,6 @@ impl Station {
         }
         while let Some(id) = self.pairs.touched.pop_front() {
             let Some(line) = self.lines.get_mut(&id) else { continue };
-            let is_closing = line.lane.is_closing();
             let Some(pairing) = line.pairing.as_mut().filter(|_| line.is_paired) else {
                 // It has moved to UDP since.
                 self.touched.push_back(id);
@@ -107,15 +106,11 @@ impl Station {
                 self.pairs.touched.push_front(id);
                 return Some(id);
             }
-            if is_closing {
-                // It ends before there is room, as likely as not. [RDMA-45]
-                pairing.set_blocked(now, Blocked::No);
-                self.go_by_udp(now, id);
-                self.wake_driver();
-                continue;
-            }
             pairing.set_blocked(now, Blocked::Yes);
             let until = pairing.timeout(line.lane.oldest_under_way());
+            if self.ends_by_udp(id) {
+                continue;
+            }
             self.pairs.blocked.push_back(id);
             self.schedule(id, until);
         }
