@@ -13,8 +13,8 @@ mod support;
 
 use counting::{BYTES, PEAK};
 use greenroom::net::{
-    Envelope, Export, Frame, Identity, Incarnation, Link, Loopback, LoopbackNode, Node, NodeId,
-    Order, Orphans, Peer, Transport,
+    Envelope, Export, Frame, FrameBuf, Identity, Incarnation, Link, Loopback, LoopbackNode, Node,
+    NodeId, Order, Orphans, Peer, Transport,
 };
 use greenroom::{Actor, Items, Ref, System, handlers};
 use std::collections::BTreeSet;
@@ -59,9 +59,9 @@ fn say(link: &dyn Link, frame: &Frame<'_>) {
 }
 
 async fn receive(link: &dyn Link) -> Vec<u8> {
-    let mut frame = Vec::new();
+    let mut frame = FrameBuf::default();
     soon(poll_fn(|cx| link.poll_receive(cx, &mut frame))).await.unwrap();
-    frame
+    frame.into_own()
 }
 
 /// How many bytes more each call leaves in use: the median of five rounds of 200, after as many calls that fill what is

@@ -10,7 +10,7 @@
 //! The difference of the two counts of instructions, over 1,000, is what one costs. What `rdma::sim` costs is the
 //! device's, not ours.
 
-use greenroom::net::Order;
+use greenroom::net::{FrameBuf, Order};
 use greenroom_transports::link::{Config, Time};
 use greenroom_transports::rdma::carrier::{QueuePairs, Turn};
 use greenroom_transports::rdma::sim::{Fabric, SimDevice, Weather};
@@ -96,7 +96,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let attempt =
         Attempt { address: to, at: vec![address(1)], key, is_known: true, by: By::Owner, done };
     nodes[0].station.lock().connect(attempt);
-    let (frame, mut into) = (vec![7; len], Vec::new());
+    let (frame, mut into) = (vec![7; len], FrameBuf::default());
     let (mut sent, mut received) = (0, 0);
     let mut cx = Context::from_waker(Waker::noop());
     while received < count {

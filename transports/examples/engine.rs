@@ -8,6 +8,7 @@
 //!
 //! The difference of the two counts of instructions, over 100,000, is what one message costs.
 
+use greenroom::net::FrameBuf;
 use greenroom_transports::link::{Address, Config, Ecn, Envelope, Kind, Lane, Time};
 use std::error::Error;
 use std::time::Duration;
@@ -19,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let count = std::env::args().nth(1).map_or(Ok(1_000_000), |count| count.parse())?;
     let config = Config::default();
     let (mut left, mut right) = (lane(&config)?, lane(&config)?);
-    let (mut buffer, mut message) = (vec![0; config.packet_len_max], Vec::new());
+    let (mut buffer, mut message) = (vec![0; config.packet_len_max], FrameBuf::default());
     let (mut now, mut sent, mut delivered, mut packets) = (Time::default(), 0, 0, 0_u64);
     while delivered < count {
         now = now + Duration::from_micros(50);

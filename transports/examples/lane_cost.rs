@@ -10,6 +10,7 @@
 //!
 //! The difference of the two counts of instructions, over 10,000, is what one costs. `rdma::sim` is part of it.
 
+use greenroom::net::FrameBuf;
 use greenroom_transports::link::{Address, Config, Ecn, Envelope, Kind, Lane, Time};
 use greenroom_transports::rdma::connected::{self, Connected, ConnectionId, PREFIX_BYTES};
 use greenroom_transports::rdma::datagrams::{self, Datagrams, PeerId};
@@ -133,7 +134,7 @@ fn main() -> Result<(), Failure> {
     let bytes = arguments.next().map_or(Ok(64), |bytes| bytes.parse())?;
     let to = Address { slot: 1, generation: 1 };
     let envelope = Envelope { to, from: to, kind: Kind::Tell, manifest: 3, correlation: 0 };
-    let (message, mut buffer) = (vec![7; bytes], Vec::new());
+    let (message, mut buffer) = (vec![7; bytes], FrameBuf::default());
     let (mut sent, mut came) = (0, 0);
     while came < count {
         while sent < count && sent - came < DEPTH && left.lane.send(&envelope, &message).is_ok() {

@@ -1,5 +1,6 @@
 //! A lane that is warm allocates nothing, whatever passes through it. [LINK-80]
 
+use greenroom::net::FrameBuf;
 use greenroom_transports::link::{Address, Config, Ecn, Envelope, Kind, Lane, Time};
 use std::alloc::{GlobalAlloc, Layout, System as Heap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,14 +35,14 @@ struct Joined {
     lanes: [Lane; 2],
     packets: u64,
     buffer: [u8; 1500],
-    message: Vec<u8>,
+    message: FrameBuf,
     delivered: u64,
 }
 
 impl Joined {
     fn new() -> Self {
         let lane = || Lane::new(Time::default(), Config::default()).expect("the defaults");
-        let (lanes, message) = ([lane(), lane()], Vec::new());
+        let (lanes, message) = ([lane(), lane()], FrameBuf::default());
         Self { now: Time::default(), lanes, packets: 0, buffer: [0; 1500], message, delivered: 0 }
     }
 

@@ -1,5 +1,6 @@
 //! Lanes by themselves, asked as a carrier asks.
 
+use greenroom::net::FrameBuf;
 use greenroom_transports::link::{
     Address, Config, Ecn, Envelope, Kind, Lane, Receipt, SendError, Time,
 };
@@ -29,7 +30,7 @@ fn every_message_leaves_when_the_carrier_asks_for_packets() {
 
 /// Lets all packets pass between two lanes, and takes out what arrives at the second.
 fn pass(now: &mut Time, lanes: &mut [Lane; 2], arrived: &mut Vec<(Kind, Receipt)>) {
-    let (mut buffer, mut payload) = ([0; 1500], Vec::new());
+    let (mut buffer, mut payload) = ([0; 1500], FrameBuf::default());
     for _ in 0..400 {
         *now = *now + Duration::from_millis(1);
         for from in 0..2 {

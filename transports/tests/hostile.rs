@@ -1,6 +1,7 @@
 //! A peer that is authentic and means harm: whatever it puts into packets, the lane ends with a reason or
 //! goes on, holds no more than it granted, and does not panic.
 
+use greenroom::net::FrameBuf;
 use greenroom_transports::link::{
     Address, CloseReason, Config, Ecn, End, Envelope, Event, FrameError, Full, Kind, Lane,
     SendError, Time,
@@ -232,7 +233,7 @@ proptest! {
         ),
     ) {
         let mut lane = lane();
-        let (mut now, mut buffer, mut taken) = (Time::default(), [0; 1500], Vec::new());
+        let (mut now, mut buffer, mut taken) = (Time::default(), [0; 1500], FrameBuf::default());
         for (number, frames, wait) in packets {
             now = now + Duration::from_micros(wait);
             let to = Address { slot: number % 4, generation: 0 };

@@ -53,8 +53,8 @@ pub trait Codec<T> {
 
 /// Whatever serde knows, in the format of the crate `postcard`: short, and by position.
 ///
-/// An argument or an answer of the type [`Bytes`] is kept where it came in, without a copy, if it is 1 KiB or more and at least half
-/// of the memory that it came in. It has the bytes of a `Vec<u8>` on the wire, but is another type, so that to replace one by the
+/// An argument or an answer of the type [`Bytes`] is kept where it came in, without a copy, if it is 1 KiB or more, and either at
+/// least half of the memory that it came in or in memory that the transport [lends](super::FrameBuf::lent). It has the bytes of a `Vec<u8>` on the wire, but is another type, so that to replace one by the
 /// other takes `migrate` where nodes of both kinds are to understand each other.
 ///
 /// Inside another value serde takes a `Vec<u8>` byte by byte: where it is long, make it [`Bytes`], or write

@@ -1,5 +1,6 @@
 //! What every transport promises, as checks that any implementation can call.
 
+use super::frame_buf::FrameBuf;
 use super::identity::{Address, Identity};
 use super::transport::{ConnectError, Drive, Link, LinkEnd, Order, SubmitError, Transport};
 use crate::sync::Arc;
@@ -89,7 +90,7 @@ async fn join<T: Transport>([one, other]: &Ends<T>) -> [Box<dyn Link>; 2] {
     links
 }
 
-async fn receive(link: &dyn Link, frame: &mut Vec<u8>) -> Result<(), LinkEnd> {
+async fn receive(link: &dyn Link, frame: &mut FrameBuf) -> Result<(), LinkEnd> {
     poll_fn(|cx| link.poll_receive(cx, frame)).await
 }
 
@@ -159,7 +160,8 @@ async fn frames_come_once_and_as_ordered<T: Transport>(ends: Ends<T>) {
         }
     };
     let take = async |link: &dyn Link| {
-        let (mut bytes, mut free, mut next) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
+        let (mut bytes, mut free, mut next) =
+            (FrameBuf::default(), BTreeSet::new(), BTreeMap::new());
         for _ in 0..4 * FRAMES {
             receive(link, &mut bytes).await.expect("the link is up");
             let (kind, number) = numbers(&bytes);
@@ -188,7 +190,7 @@ async fn what_is_behind_all_overtakes_nothing<T: Transport>(ends: Ends<T>) {
         }
     };
     let take = async {
-        let (mut bytes, mut seen) = (Vec::new(), BTreeSet::new());
+        let (mut bytes, mut seen) = (FrameBuf::default(), BTreeSet::new());
         for _ in 0..FRAMES {
             receive(&*other, &mut bytes).await.expect("the link is up");
             let (_, number) = numbers(&bytes);
@@ -216,10 +218,10 @@ async fn long_frames_come_whole_and_too_long_ones_are_refused<T: Transport>(ends
         }
     };
     let take = async {
-        let mut bytes = Vec::new();
+        let mut bytes = FrameBuf::default();
         for frame in &long {
             receive(&*other, &mut bytes).await.expect("the link is up");
-            assert!(bytes == *frame, "{} bytes come as they were", frame.len());
+            assert!(bytes[..] == frame[..], "{} bytes come as they were", frame.len());
         }
     };
     both(send, take).await;
@@ -243,7 +245,7 @@ async fn a_full_link_has_room_again<T: Transport>(ends: Ends<T>) {
         }
     };
     let take = async {
-        let mut bytes = Vec::new();
+        let mut bytes = FrameBuf::default();
         for number in 0..submitted + extra {
             receive(&*other, &mut bytes).await.expect("the link is up");
             assert_eq!(numbers(&bytes), (1, number), "nothing that was refused arrives");
@@ -260,11 +262,11 @@ async fn a_close_comes_after_all_that_was_submitted<T: Transport>(ends: Ends<T>)
         }
         one.close();
         assert_eq!(one.submit(Order::Free, b"late"), Err(SubmitError::Ended));
-        let ended = receive(&*one, &mut Vec::new()).await;
+        let ended = receive(&*one, &mut FrameBuf::default()).await;
         assert_eq!(ended, Err(LinkEnd::Closed), "this end has ended");
     };
     let take = async {
-        let (mut bytes, mut seen) = (Vec::new(), BTreeSet::new());
+        let (mut bytes, mut seen) = (FrameBuf::default(), BTreeSet::new());
         for _ in 0..100 {
             receive(&*other, &mut bytes).await.expect("what was submitted comes first");
             assert!(seen.insert(numbers(&bytes)), "a frame comes twice");
@@ -282,7 +284,7 @@ async fn a_link_ends_before_the_next_one<T: Transport>(ends: Ends<T>) {
         let [one, other] = join(&ends).await;
         identities.push(one.peer());
         submit(&*one, Order::Free, &frame(2, round)).await;
-        let mut bytes = Vec::new();
+        let mut bytes = FrameBuf::default();
         receive(&*other, &mut bytes).await.expect("the link is up");
         assert_eq!(numbers(&bytes), (2, round), "nothing of another link");
         drop(one);
@@ -301,7 +303,7 @@ async fn a_closed_transport_has_no_more_links<T: Transport>(ends: Ends<T>) {
     let refused = here.transport.connect(&there.address).await;
     assert_eq!(refused, Err(ConnectError::Closed));
     submit(&*one, Order::Free, &frame(3, 1)).await;
-    let mut bytes = Vec::new();
+    let mut bytes = FrameBuf::default();
     receive(&*other, &mut bytes).await.expect("the links that there are stay");
     assert_eq!(numbers(&bytes), (3, 1));
 }

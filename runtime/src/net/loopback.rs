@@ -3,6 +3,7 @@
 //! A pipe keeps the order of all frames, holds a bounded number of them, and loses none until it is cut. A cut
 //! loses whatever the other node has not taken out yet, so that a test says exactly what arrives.
 
+use super::frame_buf::FrameBuf;
 use super::identity::{Address, Identity};
 use super::transport::{ConnectError, Connecting, Link, LinkEnd, Order, SubmitError, Transport};
 use crate::sync::{Arc, Mutex};
@@ -309,7 +310,11 @@ impl Link for LoopbackLink {
         Poll::Pending
     }
 
-    fn poll_receive(&self, cx: &mut Context<'_>, frame: &mut Vec<u8>) -> Poll<Result<(), LinkEnd>> {
+    fn poll_receive(
+        &self,
+        cx: &mut Context<'_>,
+        frame: &mut FrameBuf,
+    ) -> Poll<Result<(), LinkEnd>> {
         let mut guard = self.pipe.lock();
         let pipe = &mut *guard;
         let end = &mut pipe.ends[self.side];
@@ -331,7 +336,7 @@ impl Link for LoopbackLink {
         }
         drop(guard);
         wake(wakers);
-        *frame = bytes;
+        *frame = bytes.into();
         Poll::Ready(Ok(()))
     }
 

@@ -20,6 +20,7 @@ mod routes;
 mod saying;
 
 use super::endings::ConnectionEnd;
+use super::frame_buf::FrameBuf;
 use super::identity::Identity;
 use super::message::Asker;
 use super::node::Shared;
@@ -418,7 +419,7 @@ impl Outlet {
     pub(super) fn poll_receive(
         &self,
         cx: &mut Context<'_>,
-        frame: &mut Vec<u8>,
+        frame: &mut FrameBuf,
     ) -> Poll<Result<(), LinkEnd>> {
         self.link.poll_receive(cx, frame)
     }

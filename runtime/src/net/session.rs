@@ -26,6 +26,7 @@ use super::answers::{Answers, Question};
 use super::endings::ConnectionEnd;
 use super::export::{Exported, Taken, Waiting};
 use super::frame::{Envelope, Frame};
+use super::frame_buf::FrameBuf;
 use super::limit::{self, Limit};
 use super::message::{Answer, Until};
 use super::node::{Reached, Shared};
@@ -86,7 +87,7 @@ pub(super) struct Session {
     /// Actors that were started for the peer.
     children: BTreeMap<u64, Child>,
     /// The frame that came last; its memory is used again, unless somebody has kept it.
-    frame: Arc<Vec<u8>>,
+    frame: Arc<FrameBuf>,
 }
 
 /// The way to one actor that the peer has found.
@@ -150,7 +151,7 @@ impl Session {
             closing: None,
             starts: JoinSet::new(),
             children: BTreeMap::new(),
-            frame: Arc::new(Vec::new()),
+            frame: Arc::new(FrameBuf::default()),
         }
     }
 
@@ -192,6 +193,11 @@ impl Session {
             }
             self.receive(&frame)
         });
+        drop(frame);
+        if planted!("net-lent-held": self.frame.is_lent() => false) {
+            // Whoever lends it has it back once nobody else has any of it.
+            *self.frame.unshared() = FrameBuf::default();
+        }
         match taken {
             Ok(()) => Turn::Went(messages),
             Err(Misbehaved) if self.outlet.was_overfull() => self.end(ConnectionEnd::Behind),

@@ -14,6 +14,7 @@
 //! 4. A link that is broken ends in bounded time at both ends, and what is under way is bounded: `submit` says
 //!    [`SubmitError::Full`].
 
+use super::frame_buf::FrameBuf;
 use super::identity::{Address, Identity};
 use std::future::Future;
 use std::pin::Pin;
@@ -84,9 +85,10 @@ pub trait Link: Send + Sync + 'static {
     /// where longer ones find none, also if one was refused again; when nobody was refused; or when the link has ended.
     fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()>;
 
-    /// The next frame, or why there will be none. Frames that arrived before the end come before it. The bytes
-    /// take the place of those in `frame`, whose memory may be used for frames to come.
-    fn poll_receive(&self, cx: &mut Context<'_>, frame: &mut Vec<u8>) -> Poll<Result<(), LinkEnd>>;
+    /// The next frame, or why there will be none. Frames that arrived before the end come before it. It takes the place of
+    /// `frame`, whose [memory](FrameBuf::into_own) may be used for frames to come.
+    fn poll_receive(&self, cx: &mut Context<'_>, frame: &mut FrameBuf)
+    -> Poll<Result<(), LinkEnd>>;
 
     /// How many of the frames submitted first the other node has for certain. Never fewer than before.
     fn delivered(&self) -> u64;

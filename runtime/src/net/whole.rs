@@ -4,6 +4,7 @@
 //! wants bytes to keep asks for the part of it that they have. Short frames are copied: that costs less than to share
 //! them, and their memory is used again.
 
+use super::frame_buf::FrameBuf;
 use crate::sync::{Arc, planted, thread_local};
 use bytes::Bytes;
 use std::cell::Cell;
@@ -13,11 +14,11 @@ use std::ops::Range;
 const KEPT_BYTES_MIN: usize = 1024;
 
 thread_local! {
-    static WHOLE: Cell<Option<Arc<Vec<u8>>>> = const { Cell::new(None) };
+    static WHOLE: Cell<Option<Arc<FrameBuf>>> = const { Cell::new(None) };
 }
 
 /// Notes what is taken apart by `work`.
-pub(super) fn noted<T>(whole: &Arc<Vec<u8>>, work: impl FnOnce() -> T) -> T {
+pub(super) fn noted<T>(whole: &Arc<FrameBuf>, work: impl FnOnce() -> T) -> T {
     /// Forgets it, also when a codec panics.
     struct Noted;
     impl Drop for Noted {
@@ -35,18 +36,21 @@ pub(super) fn noted<T>(whole: &Arc<Vec<u8>>, work: impl FnOnce() -> T) -> T {
 
 /// A part of a frame, with the frame's memory; or a copy.
 pub(super) struct Part {
-    whole: Arc<Vec<u8>>,
+    whole: Arc<FrameBuf>,
     place: Range<usize>,
 }
 
 impl Part {
     /// These bytes to keep.
     pub(super) fn of(bytes: &[u8]) -> Self {
-        Self::noted(bytes)
-            .unwrap_or_else(|| Self { whole: Arc::new(bytes.to_vec()), place: 0..bytes.len() })
+        Self::noted(bytes).unwrap_or_else(|| Self {
+            whole: Arc::new(bytes.to_vec().into()),
+            place: 0..bytes.len(),
+        })
     }
 
-    /// A part of the noted frame, if it is most of the frame's memory, so that no more than twice its own is kept.
+    /// A part of the noted frame, if it is most of the frame's memory, so that no more than twice its own is kept; or if that is
+    /// lent, for whoever lends it knows how much of that there may be.
     fn noted(bytes: &[u8]) -> Option<Self> {
         WHOLE.with(|noted| {
             let whole = noted.take();
@@ -56,19 +60,26 @@ impl Part {
         })
     }
 
-    fn of_most(whole: &Arc<Vec<u8>>, bytes: &[u8]) -> Option<Self> {
+    fn of_most(whole: &Arc<FrameBuf>, bytes: &[u8]) -> Option<Self> {
         let (inner, outer) = (bytes.as_ptr_range(), whole.as_ptr_range());
         let is_inside = outer.start <= inner.start && inner.end <= outer.end;
-        let is_most = bytes.len() >= KEPT_BYTES_MIN && bytes.len() * 2 >= whole.capacity();
-        if !is_inside || planted!("net-whole-for-little": !is_most => false) {
+        let is_most = whole.is_lent() || bytes.len() * 2 >= whole.capacity();
+        let is_worth_it = bytes.len() >= KEPT_BYTES_MIN && is_most;
+        if !is_inside || planted!("net-whole-for-little": !is_worth_it => false) {
             return None;
         }
         let start = inner.start.addr() - outer.start.addr();
         Some(Self { whole: whole.clone(), place: start..start + bytes.len() })
     }
 
+    /// Bytes of memory that nobody else has while this is kept. What is lent may be many others' as well, and there is
+    /// only so much of it.
+    pub(super) fn held(&self) -> usize {
+        if self.whole.is_lent() { self.place.len() } else { self.whole.capacity() }
+    }
+
     /// What it lies in.
-    pub(super) const fn whole(&self) -> &Arc<Vec<u8>> {
+    pub(super) const fn whole(&self) -> &Arc<FrameBuf> {
         &self.whole
     }
 }

@@ -2,7 +2,7 @@
 //! simulated worlds, where a test stands at the other end of the connection.
 
 use greenroom::net::{
-    Frame, Identity, Incarnation, Link, Loopback, Node, NodeId, Order, Transport,
+    Frame, FrameBuf, Identity, Incarnation, Link, Loopback, Node, NodeId, Order, Transport,
 };
 use greenroom::sim::{World, WorldClock};
 use greenroom::{Actor, AskError, Ref, System, handlers};
@@ -83,7 +83,7 @@ impl Spy {
         let link = poll_fn(|cx| spy.poll_link(cx)).await.unwrap();
         let mut finding = Box::pin(peer.find::<Sink>("sink"));
         assert!(finding.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-        let mut asked = Vec::new();
+        let mut asked = FrameBuf::default();
         poll_fn(|cx| link.poll_receive(cx, &mut asked)).await.unwrap();
         let Ok(Frame::Find { correlation, .. }) = Frame::parse(&asked) else { panic!("{asked:?}") };
         let found = Frame::Found { correlation, actor: NUMBER, window };
@@ -96,7 +96,7 @@ impl Spy {
     fn frames(&self) -> Vec<Vec<Said>> {
         let mut cx = Context::from_waker(Waker::noop());
         let mut frames = Vec::new();
-        let mut frame = Vec::new();
+        let mut frame = FrameBuf::default();
         while let Poll::Ready(Ok(())) = self.link.poll_receive(&mut cx, &mut frame) {
             frames.push(read(&frame));
         }

@@ -2,7 +2,7 @@
 
 use crate::stage::identity;
 use crate::support::run;
-use greenroom::net::{LinkEnd, Loopback, Order, Transport, transport_conforms};
+use greenroom::net::{FrameBuf, LinkEnd, Loopback, Order, Transport, transport_conforms};
 use std::future::poll_fn;
 
 #[test]
@@ -33,11 +33,11 @@ fn what_is_cut_behind_a_close_is_lost() {
         if is_cut {
             network.cut("here", "there");
         }
-        let mut frame = Vec::new();
+        let mut frame = FrameBuf::default();
         let mut received = Vec::new();
         loop {
             match poll_fn(|cx| far.poll_receive(cx, &mut frame)).await {
-                Ok(()) => received.push(frame.clone()),
+                Ok(()) => received.push(frame.to_vec()),
                 Err(end) => return (received, end),
             }
         }

@@ -1,7 +1,8 @@
 //! What a node says of the ends of its actors to a peer that gives little credit, for which a test stands; in simulated worlds.
 
 use greenroom::net::{
-    Export, Frame, Identity, Incarnation, Link, LinkEnd, Loopback, Node, NodeId, Order, Transport,
+    Export, Frame, FrameBuf, Identity, Incarnation, Link, LinkEnd, Loopback, Node, NodeId, Order,
+    Transport,
 };
 use greenroom::sim::{World, WorldClock};
 use greenroom::{Actor, Builder, Context, Ref, Scheduler, System, handlers};
@@ -99,9 +100,9 @@ impl Spy {
     }
 
     async fn receive(&self) -> Vec<u8> {
-        let mut frame = Vec::new();
+        let mut frame = FrameBuf::default();
         poll_fn(|cx| self.link.poll_receive(cx, &mut frame)).await.unwrap();
-        frame
+        frame.into_own()
     }
 
     /// A speaker of whose end the other end is to hear.
@@ -128,7 +129,7 @@ impl Spy {
     /// What comes by itself.
     async fn hears(&self) -> Vec<Said> {
         let mut heard = Vec::new();
-        let mut frame = Vec::new();
+        let mut frame = FrameBuf::default();
         loop {
             self.clock.sleep(SOON).await;
             let mut cx = std::task::Context::from_waker(Waker::noop());
@@ -181,7 +182,7 @@ fn in_world_of(
         let peer = node.connect(&"loopback:spy".parse().unwrap()).await.unwrap();
         let link = poll_fn(|cx| spy.poll_link(cx)).await.unwrap();
         let finding = tokio::spawn(async move { peer.find::<Sink>("sink").await.unwrap() });
-        let mut asked = Vec::new();
+        let mut asked = FrameBuf::default();
         poll_fn(|cx| link.poll_receive(cx, &mut asked)).await.unwrap();
         let Ok(Frame::Find { correlation, .. }) = Frame::parse(&asked) else { panic!("{asked:?}") };
         let found = Frame::Found { correlation, actor: SINK, window };
@@ -332,7 +333,7 @@ fn of_an_actor_that_is_stopped_and_closed_behind_the_other_end_hears_before_the_
         let asked = spy.receive().await;
         assert!(matches!(Frame::parse(&asked), Ok(Frame::Find { .. })), "{asked:?}");
         assert_eq!(Frame::parse(&spy.receive().await), Ok(Frame::Stop { actor: 9 }));
-        let mut frame = Vec::new();
+        let mut frame = FrameBuf::default();
         let end = poll_fn(|cx| spy.link.poll_receive(cx, &mut frame)).await;
         assert_eq!(end, Err(LinkEnd::Closed));
         closing.await.unwrap();

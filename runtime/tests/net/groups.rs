@@ -3,8 +3,8 @@
 use crate::stage::{Book, BookApi, Place, book, identity, open};
 use crate::support::{run, soon, until, until_async};
 use greenroom::net::{
-    Export, ExportError, Frame, Identity, Incarnation, LookupError, Loopback, Node, NodeId, Order,
-    SharedGroup, Transport,
+    Export, ExportError, Frame, FrameBuf, Identity, Incarnation, LookupError, Loopback, Node,
+    NodeId, Order, SharedGroup, Transport,
 };
 use greenroom::sim::World;
 use greenroom::{Actor, Ref, Scheduler, handlers};
@@ -127,7 +127,7 @@ fn who_announces_more_than_it_may_is_cut_off() {
         for actor in 0..5000 {
             say(Frame::Joined { actor, protocol: "test.book", group: "unheard" });
         }
-        let mut frame = Vec::new();
+        let mut frame = FrameBuf::default();
         while soon(poll_fn(|cx| link.poll_receive(cx, &mut frame))).await.is_ok() {}
         count(&mine, 0).await;
         there.shut().await;

@@ -3,7 +3,8 @@
 use crate::stage::{Book, Place, book, identity, open, shut};
 use crate::support::{poll_once, run, soon, until, until_async};
 use greenroom::net::{
-    ConnectionEnd, Envelope, Export, Frame, Link, LinkEnd, Loopback, NodeId, Order, Transport,
+    ConnectionEnd, Envelope, Export, Frame, FrameBuf, Link, LinkEnd, Loopback, NodeId, Order,
+    Transport,
 };
 use greenroom::{Actor, Context, Down, Ref, Scheduler, Undelivered, handlers};
 use std::future::poll_fn;
@@ -17,8 +18,8 @@ pub(crate) async fn attack(network: &Loopback) -> Box<dyn Link> {
 }
 
 pub(crate) async fn receive(link: &dyn Link) -> Option<Vec<u8>> {
-    let mut frame = Vec::new();
-    soon(poll_fn(|cx| link.poll_receive(cx, &mut frame))).await.ok().map(|()| frame)
+    let mut frame = FrameBuf::default();
+    soon(poll_fn(|cx| link.poll_receive(cx, &mut frame))).await.ok().map(|()| frame.into_own())
 }
 
 pub(crate) fn say(link: &dyn Link, frame: &Frame<'_>) {

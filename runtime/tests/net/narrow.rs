@@ -4,7 +4,7 @@ use crate::stage::identity;
 use crate::support::{Builds, LONG, OwnSystem, run, soon, until, until_async};
 use crate::wrapped::Wrapped;
 use greenroom::net::{
-    Export, Identity, Link, LinkEnd, Loopback, LoopbackNode, Node, Order, SubmitError,
+    Export, FrameBuf, Identity, Link, LinkEnd, Loopback, LoopbackNode, Node, Order, SubmitError,
 };
 use greenroom::{Actor, Context, Items, Ref, Scheduler, System, handlers};
 use parking_lot::Mutex;
@@ -100,7 +100,7 @@ impl Link for BehindLink {
     fn poll_receive(
         &self,
         cx: &mut task::Context<'_>,
-        frame: &mut Vec<u8>,
+        frame: &mut FrameBuf,
     ) -> Poll<Result<(), LinkEnd>> {
         self.link.poll_receive(cx, frame)
     }

@@ -4,7 +4,7 @@ use crate::stage::{Book, Place, identity, open};
 use crate::support::{Builds, LONG, OwnSystem, run, soon, until};
 use crate::wrapped::Wrapped;
 use greenroom::net::{
-    ConnectionEnd, Frame, Identity, Link, LinkEnd, Loopback, Node, Order, SubmitError,
+    ConnectionEnd, Frame, FrameBuf, Identity, Link, LinkEnd, Loopback, Node, Order, SubmitError,
 };
 use greenroom::{Scheduler, System};
 use parking_lot::Mutex;
@@ -112,7 +112,7 @@ impl Link for Overtaken {
     fn poll_receive(
         &self,
         cx: &mut task::Context<'_>,
-        frame: &mut Vec<u8>,
+        frame: &mut FrameBuf,
     ) -> Poll<Result<(), LinkEnd>> {
         self.link.poll_receive(cx, frame)
     }

@@ -2,7 +2,7 @@
 
 use crate::stage::{Book, Place, Seen, Watch, Watcher, between, book, identity, once, open};
 use crate::support::{Builds, LONG, run, soon, until, until_async};
-use greenroom::net::{Codec, Export, Frame, Loopback, Node, Order, Postcard, Transport};
+use greenroom::net::{Codec, Export, Frame, FrameBuf, Loopback, Node, Order, Postcard, Transport};
 use greenroom::{
     Actor, AskError, DeadLetterReason, ExitReason, Ref, Scheduler, System, TellError, Undelivered,
     handlers,
@@ -196,7 +196,7 @@ fn whom_nobody_sent_nobody_opens() {
         ] {
             let open = Frame::Open { correlation: 5, actor, protocol };
             link.submit(Order::Free, &open.to_bytes()).unwrap();
-            let mut said = Vec::new();
+            let mut said = FrameBuf::default();
             soon(poll_fn(|cx| link.poll_receive(cx, &mut said))).await.unwrap();
             let is_found = matches!(Frame::parse(&said), Ok(Frame::Found { correlation: 5, .. }));
             assert_eq!(is_found, found, "{:?}", Frame::parse(&said));

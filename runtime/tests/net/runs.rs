@@ -2,8 +2,8 @@
 //! simulated worlds, where a test stands at the other end of the connection.
 
 use greenroom::net::{
-    Envelope, Export, Frame, Identity, Incarnation, Link, Loopback, Node, NodeId, Order, Peer,
-    Transport,
+    Envelope, Export, Frame, FrameBuf, Identity, Incarnation, Link, Loopback, Node, NodeId, Order,
+    Peer, Transport,
 };
 use greenroom::sim::World;
 use greenroom::{Actor, Undelivered, handlers};
@@ -63,9 +63,9 @@ impl Spy {
 
     /// The next frame, which has come.
     fn next(&self) -> Option<Vec<u8>> {
-        let mut frame = Vec::new();
+        let mut frame = FrameBuf::default();
         let polled = self.0.poll_receive(&mut Context::from_waker(Waker::noop()), &mut frame);
-        matches!(polled, Poll::Ready(Ok(()))).then_some(frame)
+        matches!(polled, Poll::Ready(Ok(()))).then(|| frame.into_own())
     }
 
     /// Which message a note is, and what it looks like, as a node says it that tells one.
@@ -76,7 +76,7 @@ impl Spy {
         let Ok(Frame::Find { correlation, .. }) = Frame::parse(&asked) else { panic!("{asked:?}") };
         self.say(&Frame::Found { correlation, actor: 7, window: 1 }.to_bytes());
         finding.await.unwrap().note(Moody(1)).await.unwrap();
-        let mut told = Vec::new();
+        let mut told = FrameBuf::default();
         poll_fn(|cx| self.0.poll_receive(cx, &mut told)).await.unwrap();
         let Ok(Frame::Tell(Envelope { message, schema, .. })) = Frame::parse(&told) else {
             panic!("{told:?}")
@@ -87,7 +87,7 @@ impl Spy {
     /// Searches for the tally; returns its number, and for how many messages there is credit.
     async fn find(&self) -> (u64, u64) {
         self.say(&Frame::Find { correlation: 1, protocol: "test.tally", name: "tally" }.to_bytes());
-        let mut found = Vec::new();
+        let mut found = FrameBuf::default();
         poll_fn(|cx| self.0.poll_receive(cx, &mut found)).await.unwrap();
         match Frame::parse(&found) {
             Ok(Frame::Found { correlation: 1, actor, window }) => (actor, window.into()),

@@ -217,6 +217,23 @@ impl<'a> Message<'a> {
         reader.skip_byte(MESSAGE).then(|| Self::read(reader))
     }
 
+    /// Passes over the next frame, if it is a message; says how long its payload is. Nothing else of it is looked at.
+    #[inline]
+    pub(super) fn pass_over(reader: &mut Reader<'a>) -> Option<u64> {
+        let mut rest = *reader;
+        let [frame, _, _, _, _, kind, ..] = rest.array::<26>().ok()?;
+        if frame != MESSAGE {
+            return None;
+        }
+        if Kind::from_wire(kind)?.correlates() {
+            rest.u64().ok()?;
+        }
+        let len = rest.varint().ok()?;
+        rest.bytes(len).ok()?;
+        *reader = rest;
+        Some(len)
+    }
+
     #[inline]
     fn read(reader: &mut Reader<'a>) -> Result<Self, FrameError> {
         let [a, b, c, d, head @ ..] = reader.array::<25>()?;

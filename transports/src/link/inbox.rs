@@ -14,15 +14,17 @@ use super::config::{Config, MESSAGE_COST};
 use super::credit::Grant;
 use super::envelope::Envelope;
 use super::frame::{Fragment, Head, Message};
+use super::payload::Payloads;
 use super::pool::Pool;
 use super::reassembly::Partial;
+use greenroom::net::FrameBuf;
 use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(super) struct Inbox {
     floor: u64,
     slots: VecDeque<Slot>,
-    ready: VecDeque<(u64, Envelope, Vec<u8>)>,
+    ready: VecDeque<(u64, Envelope, FrameBuf)>,
     window: u64,
     message_len_max: u64,
     partials: usize,
@@ -42,7 +44,7 @@ enum State {
     Missing,
     Partial(Box<Partial>),
     /// All of it is there, and its predecessor is not delivered.
-    Held(Envelope, Vec<u8>),
+    Held(Envelope, FrameBuf),
     Delivered,
 }
 
@@ -68,7 +70,7 @@ impl Inbox {
     }
 
     /// The next message whose turn has come.
-    pub(super) fn pop(&mut self) -> Option<(u64, Envelope, Vec<u8>)> {
+    pub(super) fn pop(&mut self) -> Option<(u64, Envelope, FrameBuf)> {
         self.ready.pop_front()
     }
 
@@ -90,12 +92,12 @@ impl Inbox {
         &mut self,
         message: &Message<'_>,
         grants: &mut [Grant; 2],
-        pool: &mut Pool,
+        payloads: &mut Payloads<'_>,
     ) -> Result<Taken, CloseReason> {
         let Some(sequence) = self.locate(message.sequence)? else { return Ok(Taken::Duplicate) };
         let len = message.payload.len() as u64;
         if self.slots.is_empty() && sequence == self.floor + 1 {
-            return self.on_next(message, grants, pool);
+            return self.on_next(message, grants, payloads);
         }
         let mut counted = 0;
         match self.slot(sequence).map(|slot| &slot.state) {
@@ -116,7 +118,7 @@ impl Inbox {
         }
         let grant = &mut grants[message.head.envelope.kind.class() as usize];
         grant.on_received((len + MESSAGE_COST).saturating_sub(counted))?;
-        let payload = pool.copy(message.payload);
+        let payload = payloads.keep(message.payload);
         self.complete(sequence, message.head, payload)?;
         Ok(Taken::New)
     }
@@ -127,7 +129,7 @@ impl Inbox {
         &mut self,
         message: &Message<'_>,
         grants: &mut [Grant; 2],
-        pool: &mut Pool,
+        payloads: &mut Payloads<'_>,
     ) -> Result<Taken, CloseReason> {
         let len = message.payload.len() as u64;
         if len > self.message_len_max {
@@ -139,7 +141,7 @@ impl Inbox {
             return Err(CloseReason::BadOrder);
         }
         self.floor += 1;
-        self.ready.push_back((self.floor, envelope, pool.copy(message.payload)));
+        self.ready.push_back((self.floor, envelope, payloads.keep(message.payload)));
         Ok(Taken::New)
     }
 
@@ -179,7 +181,7 @@ impl Inbox {
         grant.on_received(partial.counted() - before)?;
         partial.write(fragment);
         let Some((head, payload)) = partial.take_complete() else { return Ok(Taken::New) };
-        self.complete(sequence, head, payload)?;
+        self.complete(sequence, head, payload.into())?;
         Ok(Taken::New)
     }
 
@@ -211,7 +213,12 @@ impl Inbox {
     }
 
     /// All of a message is there: it is delivered, or waits for its predecessor. [LINK-54]
-    fn complete(&mut self, sequence: u64, head: Head, payload: Vec<u8>) -> Result<(), CloseReason> {
+    fn complete(
+        &mut self,
+        sequence: u64,
+        head: Head,
+        payload: FrameBuf,
+    ) -> Result<(), CloseReason> {
         if let Some(Slot { state: State::Partial(_), .. }) = self.slot(sequence) {
             self.partials -= 1;
         }
@@ -239,7 +246,7 @@ impl Inbox {
     }
 
     /// Delivers a message, and those that waited for it.
-    fn deliver(&mut self, sequence: u64, envelope: Envelope, payload: Vec<u8>) {
+    fn deliver(&mut self, sequence: u64, envelope: Envelope, payload: FrameBuf) {
         self.ready.push_back((sequence, envelope, payload));
         self.extend_to(sequence);
         let mut delivered = sequence;

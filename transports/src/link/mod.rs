@@ -23,7 +23,7 @@
 //! | bytes and frames | `wire`, `frame`, `ack`, `ranges` |
 //! | loss (RFC 9002) | `sent`, `received`, `recovery`, `rtt` |
 //! | speed (RFC 9438) and size (RFC 8899) of packets | `congestion`, `cubic`, `pacer`, `mtu` |
-//! | messages | `outbox`, `pair`, `store`, `inbox`, `reassembly` |
+//! | messages | `outbox`, `pair`, `store`, `inbox`, `payload`, `reassembly` |
 //! | credit | `credit`, `mailbox` |
 //! | life and death | `liveness`, `close` |
 //!
@@ -48,6 +48,7 @@ mod mtu;
 mod outbox;
 mod pacer;
 mod pair;
+mod payload;
 mod pool;
 mod random;
 mod ranges;
@@ -70,6 +71,8 @@ pub use frame::FrameError;
 pub use lane::Transmit;
 pub use lane::{Counts, Delivery, Event, Full, Lane, Receipt, SendError};
 pub use outbox::Fate;
+pub use payload::Lend;
+pub(crate) use payload::is_worth_lending;
 pub(crate) use random::Random;
 pub use received::Ecn;
 pub use time::Time;

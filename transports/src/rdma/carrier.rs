@@ -127,6 +127,12 @@ impl<D: Device, O: FnMut() -> Result<D, OpenError>> QueuePairs<D, O> {
         self
     }
 
+    /// How many slots somebody keeps.
+    #[cfg(test)]
+    fn lent(&mut self) -> usize {
+        self.connected.as_mut().map_or(0, Connected::lent)
+    }
+
     fn end_all(&mut self, station: &Mutex<Station>, now: Time, why: Why) {
         self.associations.clear();
         for (association, connection) in std::mem::take(&mut self.connections) {

@@ -5,6 +5,7 @@
 
 use super::Rdma;
 use super::carrier::CONFIG;
+use super::connected::lending::LENT_MAX;
 use super::connected::{Config, Connected};
 use super::ib::{self, IbDevice, IbVerbs};
 use super::pick::ports;
@@ -179,9 +180,10 @@ const LOCK_MORE: &str = "let the service lock memory: LimitMEMLOCK=infinity in i
 /// Whether there is memory for the packets of all connections; `limit` is what this user may lock, if that binds it.
 fn memory<D: Device>(device: &D, config: &Config, limit: Option<u64>, at: &str) -> Finding {
     let slots = config.receives as usize + config.sends as usize;
-    let wanted = (slots * config.slot_bytes) as u64 * u64::from(config.connections_max);
+    let slots = slots * usize::from(config.connections_max) + LENT_MAX;
+    let wanted = (slots * config.slot_bytes) as u64;
     let takes = format!(
-        "{} connections that are all busy take {} MiB",
+        "{} connections that are all busy, and what actors may keep, take {} MiB",
         config.connections_max,
         wanted.div_ceil(1 << 20)
     );

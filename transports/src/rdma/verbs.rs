@@ -76,7 +76,7 @@ pub trait Verbs {
 /// An open device and one of its ports, with a protection domain of its own.
 pub trait Device: Debug + Sized {
     /// A piece of registered memory: always of the same length, the contents stay when it is posted.
-    type Slot: AsRef<[u8]> + AsMut<[u8]> + Debug + 'static;
+    type Slot: AsRef<[u8]> + AsMut<[u8]> + Send + Debug + 'static;
     /// Where it says what it has done.
     type CompletionQueue: CompletionQueue;
     /// Receives that several connected queue pairs take from.

@@ -6,7 +6,7 @@ use crate::secure::endpoint::harness::{Seeded, address, cluster, identity, ms, s
 use crate::secure::endpoint::{AssociationId, Config, Endpoint};
 use crate::secure::key::PublicKey;
 use crate::secure::wire::Suite;
-use greenroom::net::{ConnectError, Identity, LinkEnd, Order};
+use greenroom::net::{ConnectError, FrameBuf, Identity, LinkEnd, Order};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::task::{Context, Poll, Waker};
@@ -217,11 +217,11 @@ impl Net {
         host: usize,
         line: AssociationId,
     ) -> Option<Result<Vec<u8>, LinkEnd>> {
-        let (mut cx, mut frame) = (Context::from_waker(Waker::noop()), Vec::new());
+        let (mut cx, mut frame) = (Context::from_waker(Waker::noop()), FrameBuf::default());
         let station = &mut self.hosts[host].station;
         station.set_now(self.now);
         match station.poll_receive(line, &mut cx, &mut frame) {
-            Poll::Ready(received) => Some(received.map(|()| frame)),
+            Poll::Ready(received) => Some(received.map(|()| frame.to_vec())),
             Poll::Pending => None,
         }
     }

@@ -6,7 +6,7 @@ use crate::link::{
     Address, CloseReason, Config, End, Envelope, Event, Kind, Lane, Receipt, SendError, Time,
 };
 use crate::secure::key::PublicKey;
-use greenroom::net::{Identity, LinkEnd, Order, SubmitError};
+use greenroom::net::{FrameBuf, Identity, LinkEnd, Order, SubmitError};
 use std::collections::BTreeMap;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub(super) struct Line {
     /// How its lane has ended, until that is noted.
     pub(super) lane_end: Option<End>,
     /// Frames that wait for all before them, by number.
-    held: BTreeMap<u64, (Receipt, Vec<u8>)>,
+    held: BTreeMap<u64, (Receipt, FrameBuf)>,
     /// How many frames are ahead of the first of these, once all of them have come.
     ahead: Option<usize>,
     /// What its reader was told as the last thing.
@@ -121,7 +121,7 @@ impl Line {
         &mut self,
         now: Time,
         cx: &mut Context<'_>,
-        frame: &mut Vec<u8>,
+        frame: &mut FrameBuf,
     ) -> Poll<Result<(), LinkEnd>> {
         if let Some(end) = self.told {
             return Poll::Ready(Err(end));

@@ -44,7 +44,7 @@ use crate::secure::key::PublicKey;
 use crate::secure::reject::Reject;
 use crate::secure::wire::OVERHEAD_BYTES;
 use connecting::{Connecting, ITSELF, NOBODY};
-use greenroom::net::{Identity, Incarnation, LinkEnd, Order, SubmitError};
+use greenroom::net::{FrameBuf, Identity, Incarnation, LinkEnd, Order, SubmitError};
 use line::Line;
 use paired::Pairs;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -368,7 +368,7 @@ impl Station {
         &mut self,
         id: AssociationId,
         cx: &mut Context<'_>,
-        frame: &mut Vec<u8>,
+        frame: &mut FrameBuf,
     ) -> Poll<Result<(), LinkEnd>> {
         let now = self.now;
         let Some(line) = self.lines.get_mut(&id) else { return Poll::Ready(Err(LinkEnd::Lost)) };

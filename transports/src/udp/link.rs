@@ -3,7 +3,7 @@
 use super::transport::Shared;
 use crate::secure::endpoint::AssociationId;
 use crate::wake::wake_quietly;
-use greenroom::net::{Identity, Link, LinkEnd, Order, SubmitError};
+use greenroom::net::{FrameBuf, Identity, Link, LinkEnd, Order, SubmitError};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -34,7 +34,11 @@ impl Link for UdpLink {
         self.shared.station.lock().poll_room(self.id, cx)
     }
 
-    fn poll_receive(&self, cx: &mut Context<'_>, frame: &mut Vec<u8>) -> Poll<Result<(), LinkEnd>> {
+    fn poll_receive(
+        &self,
+        cx: &mut Context<'_>,
+        frame: &mut FrameBuf,
+    ) -> Poll<Result<(), LinkEnd>> {
         self.shared.with(|station| station.poll_receive(self.id, cx, frame))
     }
 

@@ -1,5 +1,6 @@
 //! Short messages beside a flow of long ones, on a path that is long and loses nothing: mail, and answers.
 
+use greenroom::net::FrameBuf;
 use greenroom_transports::link::{Address, Config, Ecn, Envelope, Kind, Lane, SendError, Time};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -88,7 +89,7 @@ impl Path {
     }
 
     fn receive(&mut self) {
-        while let Some(delivery) = self.lanes[1].poll_message(&mut Vec::new()) {
+        while let Some(delivery) = self.lanes[1].poll_message(&mut FrameBuf::default()) {
             self.came.entry(delivery.envelope.from.slot).or_default().push(self.now);
             self.lanes[1].discard(self.now, delivery.receipt);
         }

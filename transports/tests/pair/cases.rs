@@ -1,6 +1,7 @@
 //! Single cases: what has to happen, in a world that does one thing.
 
 use super::world::{Network, Work, World, ms};
+use greenroom::net::FrameBuf;
 use greenroom_transports::link::{Address, Config, Ecn, Envelope, Event, Kind, Lane, Time};
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ fn config() -> Config {
 fn a_lost_message_holds_up_its_own_pair_alone() {
     let lane = || Lane::new(Time::default(), Config::default()).expect("the defaults");
     let (mut left, mut right) = (lane(), lane());
-    let (mut buffer, mut payload, now) = ([0; 1500], Vec::new(), Time::default());
+    let (mut buffer, mut payload, now) = ([0; 1500], FrameBuf::default(), Time::default());
     let mut delivered = Vec::new();
     for (slot, text, is_lost) in [(1, "a1", true), (2, "b1", false), (1, "a2", false)] {
         let to = Address { slot, generation: 0 };
@@ -35,7 +36,7 @@ fn a_lost_message_holds_up_its_own_pair_alone() {
             right.on_packet(now, packet.number, &buffer[..packet.len], Ecn::NotCapable);
         }
         while let Some(delivery) = right.poll_message(&mut payload) {
-            delivered.push(String::from_utf8(payload.clone()).expect("text"));
+            delivered.push(String::from_utf8(payload.to_vec()).expect("text"));
             right.release(now, delivery.receipt, 32);
         }
     }

@@ -1,6 +1,7 @@
 //! Two lanes, a network between them that does what the plan says, and a clock that jumps.
 
 use super::history::History;
+use greenroom::net::FrameBuf;
 use greenroom_transports::link::{
     Address, CloseReason, Config, Ecn, End, Envelope, Event, Fate, Full, Kind, Lane, Receipt,
     SendError, Time,
@@ -106,7 +107,7 @@ pub(crate) struct Side {
     /// Messages that came and are not taken out of their mailboxes.
     mailboxes: VecDeque<Receipt>,
     pub(crate) end: Option<End>,
-    buffer: Vec<u8>,
+    buffer: FrameBuf,
     pub(crate) suspected: bool,
 }
 
@@ -143,7 +144,7 @@ impl World {
             waits_for_mailbox: BTreeSet::new(),
             mailboxes: VecDeque::new(),
             end: None,
-            buffer: Vec::new(),
+            buffer: FrameBuf::default(),
             suspected: false,
         };
         let [left, right] = works;

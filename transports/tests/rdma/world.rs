@@ -1,6 +1,7 @@
 //! Nodes with simulated devices, a lane between each two, and a clock that jumps.
 
 use super::history::History;
+use greenroom::net::FrameBuf;
 use greenroom_transports::link::{
     Address, Config, Ecn, Envelope, Event, Kind, Lane, SendError, Time,
 };
@@ -99,7 +100,7 @@ pub(crate) struct World {
     /// Of each pair of nodes; the lower one is end 0.
     histories: Vec<((usize, usize), History)>,
     pub(crate) breaks: u64,
-    buffer: Vec<u8>,
+    buffer: FrameBuf,
 }
 
 impl World {
@@ -108,7 +109,7 @@ impl World {
         let ports: Vec<_> = (0..nodes).map(|at| port(&fabric, carrier, at as u32)).collect();
         let nodes = ports.into_iter().map(|port| Node { port, sides: Vec::new() }).collect();
         let dice = Dice::new(seed ^ 0x307);
-        let (histories, buffer) = (Vec::new(), Vec::new());
+        let (histories, buffer) = (Vec::new(), FrameBuf::default());
         let mut world =
             Self { fabric, weather, dice, seed, carrier, nodes, histories, breaks: 0, buffer };
         for left in 0..world.nodes.len() {

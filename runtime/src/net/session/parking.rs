@@ -54,7 +54,7 @@ impl Parked {
 
     /// The memory that it takes.
     pub(super) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.arguments.whole().capacity()
+        size_of::<Self>() + self.arguments.held()
     }
 }
 

@@ -5,8 +5,8 @@ use crate::stage::{Place, identity, once};
 use crate::support::{Builds, OwnSystem, run, soon, until, until_async};
 use crate::wrapped::Wrapped;
 use greenroom::net::{
-    Bytes, ConnectionEnd, Envelope, Export, Frame, Identity, Link, LinkEnd, Loopback, Node, Order,
-    SubmitError, Transport,
+    Bytes, ConnectionEnd, Envelope, Export, Frame, FrameBuf, Identity, Link, LinkEnd, Loopback,
+    Node, Order, SubmitError, Transport,
 };
 use greenroom::sim::World;
 use greenroom::{
@@ -62,11 +62,11 @@ fn whoever_says_of_streams_what_nobody_may_is_cut_off() {
             }
             let find = Frame::Find { correlation: 1, protocol: "none", name: "nobody" };
             link.submit(Order::Free, &find.to_bytes()).unwrap();
-            let mut frame = Vec::new();
+            let mut frame = FrameBuf::default();
             let mut said = Vec::new();
             for _ in 0..2 {
                 soon(poll_fn(|cx| link.poll_receive(cx, &mut frame))).await.unwrap();
-                said.push(frame.clone());
+                said.push(frame.to_vec());
             }
             assert!(said.contains(&of_stream(CUT, &numbers(&[7]))), "nothing comes of it");
             link.submit(Order::Free, &breach).unwrap();
@@ -137,7 +137,11 @@ impl Link for LyingLink {
         self.link.poll_room(cx)
     }
 
-    fn poll_receive(&self, cx: &mut Context<'_>, frame: &mut Vec<u8>) -> Poll<Result<(), LinkEnd>> {
+    fn poll_receive(
+        &self,
+        cx: &mut Context<'_>,
+        frame: &mut FrameBuf,
+    ) -> Poll<Result<(), LinkEnd>> {
         self.link.poll_receive(cx, frame)
     }
 

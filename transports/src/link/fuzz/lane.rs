@@ -8,6 +8,7 @@ use super::super::received::Ecn;
 use super::super::time::Time;
 use super::super::wire::Writer;
 use crate::fuzz::Choices;
+use greenroom::net::{Bytes, FrameBuf};
 use std::time::Duration;
 
 const WINDOW_BYTES_MAX: u64 = 1 << 15;
@@ -66,14 +67,14 @@ struct Hall {
     number: u64,
     held: Vec<Receipt>,
     ended: bool,
-    taken: Vec<u8>,
+    taken: FrameBuf,
     buffer: Vec<u8>,
 }
 
 impl Hall {
     fn new() -> Self {
         let lane = Lane::new(Time::default(), config()).expect("the limits fit");
-        let (held, taken, buffer) = (Vec::new(), Vec::new(), vec![0; 1500]);
+        let (held, taken, buffer) = (Vec::new(), FrameBuf::default(), vec![0; 1500]);
         Self { lane, now: Time::default(), number: 0, held, ended: false, taken, buffer }
     }
 
@@ -88,7 +89,12 @@ impl Hall {
         let mut inside = [0; 1420];
         let length = fill(choices, &mut inside);
         let ecn = if step % 8 == 7 { Ecn::Congested } else { Ecn::NotCapable };
-        self.lane.on_packet(self.now, self.number, &inside[..length], ecn);
+        let inside = &inside[..length];
+        if step.is_multiple_of(2) {
+            return self.lane.on_packet(self.now, self.number, inside, ecn);
+        }
+        let lent = Bytes::copy_from_slice(inside);
+        self.lane.on_packet_lent(self.now, self.number, &lent, ecn, &lent);
     }
 
     fn send(&mut self, choices: &mut Choices<'_>) {

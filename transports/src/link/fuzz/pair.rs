@@ -7,6 +7,7 @@ use super::super::received::Ecn;
 use super::super::time::Time;
 use super::lane::config;
 use crate::fuzz::Choices;
+use greenroom::net::FrameBuf;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -105,14 +106,14 @@ impl World {
 
     /// The actors of a side take what has come, and make room.
     fn take(&mut self, side: usize, count: u8) {
-        let mut message = Vec::new();
+        let mut message = FrameBuf::default();
         for _ in 0..count {
             let Some(delivery) = self.sides[side].lane.poll_message(&mut message) else { break };
             let pair = (1 - side, delivery.envelope.to.slot as u8);
             let count = self.come.entry(pair).or_default();
             let sent = self.sent.get(&pair).and_then(|sent| sent.get(*count));
             let sent = *sent.expect("a message comes that was not sent");
-            assert!(message == payload(*count, sent), "message {count} of {pair:?} is another");
+            assert!(message[..] == payload(*count, sent), "message {count} of {pair:?} is another");
             *count += 1;
             self.sides[side].held.push(delivery.receipt);
         }

@@ -23,7 +23,8 @@ impl End {
 
     fn whole(&mut self, sequence: u32, head: Head, payload: &[u8]) -> Result<Taken, CloseReason> {
         let message = Message { sequence, head, payload };
-        self.inbox.on_message(&message, &mut self.grants, &mut self.pool)
+        let payloads = &mut Payloads { pool: &mut self.pool, lent: None };
+        self.inbox.on_message(&message, &mut self.grants, payloads)
     }
 
     fn piece(
@@ -89,7 +90,7 @@ proptest! {
             }
             while let Some((_, envelope, bytes)) = end.inbox.pop() {
                 let index = bytes[0] as usize;
-                prop_assert_eq!(&bytes, &vec![index as u8; messages[index].1]);
+                prop_assert_eq!(&bytes[..], &vec![index as u8; messages[index].1]);
                 prop_assert_eq!(envelope.to.slot, messages[index].0);
                 prop_assert!(delivered.insert(index), "{index} is delivered twice");
             }
@@ -157,7 +158,7 @@ fn numbers_go_on_after_four_thousand_million() {
     for step in 0..6_u32 {
         let sequence = (u32::MAX - 1).wrapping_add(step);
         end.whole(sequence, head(1, u16::from(step > 0)), &[step as u8]).expect("in order");
-        assert_eq!(end.inbox.pop().expect("delivered").2, [step as u8]);
+        assert_eq!(end.inbox.pop().expect("delivered").2[..], [step as u8]);
         assert_eq!(end.whole(sequence, head(1, 0), b"again"), Ok(Taken::Duplicate));
     }
 }

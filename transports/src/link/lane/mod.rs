@@ -27,6 +27,7 @@ use super::received::Received;
 use super::recovery::{Findings, Recovery};
 use super::sent::Item;
 use super::time::Time;
+use greenroom::net::FrameBuf;
 use std::collections::VecDeque;
 
 /// One lane of an association: everything two workers, one at each end, need to pass messages.
@@ -289,13 +290,12 @@ impl Lane {
         Ok(())
     }
 
-    /// The next message whose turn to be handled has come.
-    ///
-    /// Its bytes take the place of what was in `payload`, whose memory is used for later ones.
-    pub fn poll_message(&mut self, payload: &mut Vec<u8>) -> Option<Delivery> {
+    /// The next message whose turn to be handled has come, in place of what is in `payload`, whose memory is used for later
+    /// ones.
+    pub fn poll_message(&mut self, payload: &mut FrameBuf) -> Option<Delivery> {
         let (number, envelope, bytes) = self.inbox.pop()?;
         let cost = bytes.len() as u64 + MESSAGE_COST;
-        self.pool.give(std::mem::replace(payload, bytes));
+        self.pool.give(std::mem::replace(payload, bytes).into_own());
         self.counts.messages_delivered += 1;
         let receipt = Receipt { to: envelope.to, class: envelope.kind.class(), cost };
         Some(Delivery { envelope, number, receipt })

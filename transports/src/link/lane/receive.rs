@@ -7,11 +7,13 @@ use super::super::credit::Grant;
 use super::super::envelope::Class;
 use super::super::frame::{Frame, FrameError, Message};
 use super::super::inbox::Taken;
+use super::super::payload::Payloads;
 use super::super::received::Ecn;
 use super::super::sent::{Item, State};
 use super::super::time::Time;
 use super::super::wire::Reader;
 use super::{Event, Lane, Phase};
+use greenroom::net::Bytes;
 
 impl Lane {
     /// Takes in a packet of the peer's that the carrier has opened: its number and its inside.
@@ -20,6 +22,30 @@ impl Lane {
     /// packet that comes twice does nothing the second time. What no honest peer would send ends the
     /// lane. [LINK-3]
     pub fn on_packet(&mut self, now: Time, number: u64, inside: &[u8], ecn: Ecn) {
+        self.on_packet_in(now, number, inside, ecn, None);
+    }
+
+    /// As [`on_packet`](Self::on_packet), of a packet whose memory may be kept for as long as anybody has a message in it: long
+    /// ones are not copied. `inside` has to be a part of `lent`.
+    pub fn on_packet_lent(
+        &mut self,
+        now: Time,
+        number: u64,
+        inside: &[u8],
+        ecn: Ecn,
+        lent: &Bytes,
+    ) {
+        self.on_packet_in(now, number, inside, ecn, Some(lent));
+    }
+
+    fn on_packet_in(
+        &mut self,
+        now: Time,
+        number: u64,
+        inside: &[u8],
+        ecn: Ecn,
+        lent: Option<&Bytes>,
+    ) {
         match &mut self.phase {
             Phase::Open => {}
             Phase::Closing { due, heard, .. } => {
@@ -34,7 +60,7 @@ impl Lane {
         if self.liveness.on_heard(now) {
             self.events.push_back(Event::Recovered);
         }
-        match self.on_frames(now, inside) {
+        match self.on_frames(now, inside, lent) {
             Ok(eliciting) => self.received.on_packet(now, number, eliciting, ecn),
             Err(reason) => self.end_with_notice(now, reason, End::Misbehaved(reason)),
         }
@@ -55,7 +81,12 @@ impl Lane {
     }
 
     /// Says whether the packet asks for an acknowledgement.
-    fn on_frames(&mut self, now: Time, inside: &[u8]) -> Result<bool, CloseReason> {
+    fn on_frames(
+        &mut self,
+        now: Time,
+        inside: &[u8],
+        lent: Option<&Bytes>,
+    ) -> Result<bool, CloseReason> {
         let mut reader = Reader::new(inside);
         let (mut eliciting, mut acknowledges) = (false, false);
         if reader.is_empty() {
@@ -65,7 +96,7 @@ impl Lane {
             if let Some(message) = Message::next(&mut reader) {
                 let message = message.map_err(|error| self.bad_frame(error))?;
                 eliciting = true;
-                self.on_message(&message)?;
+                self.on_message(&message, lent)?;
                 continue;
             }
             let frame = Frame::read(&mut reader).map_err(|error| self.bad_frame(error))?;
@@ -89,7 +120,7 @@ impl Lane {
         match frame {
             Frame::Pad | Frame::Ping => {}
             Frame::Ack(ack) => self.on_ack(now, ack)?,
-            Frame::Message(message) => self.on_message(message)?,
+            Frame::Message(message) => self.on_message(message, None)?,
             Frame::Fragment(fragment) => {
                 let (grants, pool) = (&mut self.grants, &mut self.pool);
                 let taken = self.inbox.on_fragment(fragment, grants, pool)?;
@@ -117,8 +148,13 @@ impl Lane {
         Ok(())
     }
 
-    fn on_message(&mut self, message: &Message<'_>) -> Result<(), CloseReason> {
-        let taken = self.inbox.on_message(message, &mut self.grants, &mut self.pool)?;
+    fn on_message(
+        &mut self,
+        message: &Message<'_>,
+        lent: Option<&Bytes>,
+    ) -> Result<(), CloseReason> {
+        let payloads = &mut Payloads { pool: &mut self.pool, lent };
+        let taken = self.inbox.on_message(message, &mut self.grants, payloads)?;
         self.counts.duplicates += u64::from(taken == Taken::Duplicate);
         Ok(())
     }

@@ -16,7 +16,7 @@ struct Path {
     lanes: [Lane; 2],
     under_way: BTreeMap<(Time, u64), (usize, u64, Vec<u8>)>,
     count: u64,
-    payload: Vec<u8>,
+    payload: FrameBuf,
     /// Packets with more bytes inside vanish.
     packet_len: usize,
 }
@@ -36,7 +36,14 @@ impl Path {
             Lane::new(now, config).expect("the limits fit together")
         };
         let (lanes, under_way) = ([lane(false), lane(true)], BTreeMap::new());
-        Self { now, lanes, under_way, count: 0, payload: Vec::new(), packet_len: usize::MAX }
+        Self {
+            now,
+            lanes,
+            under_way,
+            count: 0,
+            payload: FrameBuf::default(),
+            packet_len: usize::MAX,
+        }
     }
 
     /// What happens meanwhile.

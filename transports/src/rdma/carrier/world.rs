@@ -12,7 +12,7 @@ use crate::secure::key::{Key, PublicKey};
 use crate::station::{
     Attempt, By, Carrier, Change, DATAGRAM_BYTES_MAX, Outgoing, Station, Wakes, Why,
 };
-use greenroom::net::{LinkEnd, Order, SubmitError};
+use greenroom::net::{FrameBuf, LinkEnd, Order, SubmitError};
 use parking_lot::Mutex;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -65,6 +65,8 @@ struct Node {
     /// Whether a message found no room the last time.
     is_full: bool,
     received: u64,
+    /// Messages that actors keep, by number.
+    kept: Vec<(u64, FrameBuf)>,
     ended: Option<LinkEnd>,
 }
 
@@ -139,6 +141,7 @@ fn node(fabric: &Fabric, seed: u64, own: usize, how: How) -> Node {
         sent: 0,
         is_full: false,
         received: 0,
+        kept: Vec::new(),
         ended: None,
     }
 }
@@ -300,20 +303,28 @@ impl World {
                 Err(error) => panic!("{error}"),
             }
         }
-        let mut frame = Vec::new();
+        let (random, mut frame) = (&mut self.random, FrameBuf::default());
         while node.ended.is_none()
             && let Poll::Ready(received) = station.poll_receive(id, &mut cx, &mut frame)
         {
             match received {
                 Ok(()) => {
                     // [RDMA-45]
-                    assert_eq!(frame, Self::text(node.received), "all come, once and in order");
+                    assert_eq!(frame[..], Self::text(node.received), "all come, once and in order");
+                    if random.below(4) == 0 {
+                        node.kept.push((node.received, std::mem::take(&mut frame)));
+                    }
                     node.received += 1;
                 }
                 Err(end) => node.ended = Some(end),
             }
         }
         drop(station);
+        let is_kept = |(number, frame): &mut (u64, FrameBuf)| {
+            assert_eq!(frame[..], Self::text(*number), "nobody writes to what is kept");
+            random.below(50) > 0
+        };
+        node.kept.retain_mut(is_kept);
         node.wake();
     }
 

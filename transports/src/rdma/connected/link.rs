@@ -7,7 +7,7 @@ use super::super::sends::{SendError, Sends};
 use super::super::verbs::{
     Completion, ConnectError, Device, DeviceError, Endpoint, QueuePair, Timing, Via,
 };
-use super::PREFIX_BYTES;
+use super::{Came, PREFIX_BYTES};
 
 #[derive(Debug)]
 pub(super) struct Link<D: Device> {
@@ -155,26 +155,22 @@ impl<D: Device> Link<D> {
         self.pair.sent(completion, |slot| free.push(slot));
     }
 
-    /// What lies in a slot came; `sink` has the packet, if it is one.
+    /// That came; says whether it is a packet, of which what the peer told is taken off.
     pub(super) fn on_received(
         &mut self,
         completion: &Completion,
-        slot: &mut [u8],
+        came: &mut Came<'_, D>,
         pool: &mut Pool,
-        sink: impl FnOnce(&mut [u8]),
     ) -> Result<bool, Ended> {
-        let short = Ended::Short(completion.bytes);
-        let packet = slot.get_mut(..completion.bytes as usize).ok_or(short)?;
-        let (told, inside) = packet.split_first_chunk_mut::<PREFIX_BYTES>().ok_or(short)?;
+        let (short, bytes) = (Ended::Short(completion.bytes), completion.bytes as usize);
+        let packet = came.get(..bytes).ok_or(short)?;
+        let told = *packet.first_chunk::<PREFIX_BYTES>().ok_or(short)?;
         // Nothing comes to a queue pair that is not connected.
         let credit = self.credit.as_mut().ok_or(short)?;
-        credit.on_told(Told::from_bytes(*told)?, pool)?;
+        credit.on_told(Told::from_bytes(told)?, pool)?;
         self.has_come = true;
-        let is_packet = !inside.is_empty();
-        if is_packet {
-            sink(inside);
-        }
-        Ok(is_packet)
+        came.narrow(PREFIX_BYTES..bytes);
+        Ok(bytes > PREFIX_BYTES)
     }
 
     /// What came is posted again; says whether anything has come.

@@ -10,7 +10,8 @@
 //! are more.
 //!
 //! ```text
-//!   turn: poll (32 at most) -> sink, in the slot -> receives posted again, one doorbell -> who may send more
+//!   turn: poll (32 at most) -> sink, in the slot -> receives posted again, or others for those that are lent, one doorbell
+//!         -> who may send more
 //!         send*             -> fill, in the slot -> flush: credit, one doorbell
 //!         nothing for a while: arm -> poll once more -> wait for poll_event
 //! ```
@@ -20,6 +21,7 @@
 
 mod connecting;
 mod ending;
+pub(super) mod lending;
 mod link;
 mod settle;
 mod shared;
@@ -34,6 +36,8 @@ use super::verbs::{
     QueuePairConfig, Receives, RegisterError, Timing,
 };
 use connecting::Away;
+pub use lending::Came;
+use lending::Lending;
 use link::Link;
 pub(super) use shared::CONNECTIONS_MAX;
 use shared::{Memory, Shared};
@@ -167,6 +171,7 @@ pub struct Connected<D: Device> {
     routes: BTreeMap<u32, u16>,
     shared: Shared<D>,
     memory: Memory<D>,
+    lending: Lending<D::Slot>,
     /// Connections whose queue pairs are being connected.
     away: Vec<Away<D>>,
     /// Connections that failed while packets were handed in: their queue pairs are to fail after that.
@@ -206,6 +211,7 @@ impl<D: Device> Connected<D> {
             routes: BTreeMap::new(),
             shared: Shared::new(&device, depth, connections_max)?,
             memory: Memory::new(config.slot_bytes),
+            lending: Lending::new(),
             away: Vec::new(),
             failed: Vec::new(),
             leaving: Vec::new(),

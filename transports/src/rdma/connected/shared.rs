@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 pub(super) const SLAB: usize = 32;
 
 /// Slots that are not posted while there are no others, for without sends everything stands still.
-const KEPT: usize = 4;
+pub(super) const KEPT: usize = 4;
 
 /// Queues that follow each other have owners from the highest down, so many of them: above those of queue pairs.
 const OWNERS: u16 = 256;
@@ -79,7 +79,7 @@ impl<D: Device> Memory<D> {
 
     /// Sees to it that so many are spare. What is not to be had is asked for ever more seldom, for the system is asked
     /// each time.
-    fn ensure(&mut self, device: &D, count: usize) -> Result<(), ConnectionError> {
+    pub(super) fn ensure(&mut self, device: &D, count: usize) -> Result<(), ConnectionError> {
         if self.spare.len() >= count {
             return Ok(());
         }

@@ -4,12 +4,14 @@ use super::super::ended::Ended;
 use super::super::verbs::{Completion, CompletionQueue, Device, Direction};
 use super::ending::failure;
 use super::link::Link;
-use super::{Connected, ConnectionId};
+use super::{Came, Connected, ConnectionId};
 
 impl<D: Device> Connected<D> {
     /// Hands in packets that came, where they lie, at most 32; says how many. All that is asked of the device is asked
-    /// after `sink` is dropped. The memory is received into again after the call; if `sink` panics, that of its packet is not.
-    pub fn poll(&mut self, mut sink: impl FnMut(ConnectionId, &mut [u8])) -> usize {
+    /// after `sink` is dropped. The memory is received into again after the call, unless it was [lent](crate::link::Lend); if
+    /// `sink` panics, that of its packet is not.
+    pub fn poll(&mut self, mut sink: impl FnMut(ConnectionId, &mut Came<'_, D>)) -> usize {
+        self.collect();
         let polled = self.completions.poll(&mut self.batch);
         self.has_taken = polled.is_ok_and(|count| count > 0);
         let mut packets = 0;
@@ -25,6 +27,7 @@ impl<D: Device> Connected<D> {
         }
         if self.has_taken {
             self.reap();
+            self.make_room_to_lend();
             self.settle();
         }
         packets
@@ -34,7 +37,7 @@ impl<D: Device> Connected<D> {
     fn on_completion(
         &mut self,
         completion: &Completion,
-        sink: &mut impl FnMut(ConnectionId, &mut [u8]),
+        sink: &mut impl FnMut(ConnectionId, &mut Came<'_, D>),
     ) -> bool {
         match completion.work.direction() {
             Direction::Send => {
@@ -64,11 +67,12 @@ impl<D: Device> Connected<D> {
     fn on_received(
         &mut self,
         completion: &Completion,
-        sink: &mut impl FnMut(ConnectionId, &mut [u8]),
+        sink: &mut impl FnMut(ConnectionId, &mut Came<'_, D>),
     ) -> bool {
-        let Some(mut slot) = self.shared.received(completion) else { return false };
+        let Some(slot) = self.shared.received(completion) else { return false };
+        let mut came = Self::came(slot, &mut self.lending, &self.memory);
         // What comes for a connection that has ended is nobody's, but for the memory.
-        let mut came = Ok(false);
+        let mut is_packet = Ok(false);
         if let Some(&index) = self.routes.get(&completion.qpn)
             && let Some(place) = self.places.get_mut(usize::from(index))
             && let Some(link) = &mut place.link
@@ -78,16 +82,21 @@ impl<D: Device> Connected<D> {
                 self.dirty.push(index);
             }
             let id = ConnectionId { index, use_count: place.use_count };
-            let (bytes, pool) = (slot.as_mut(), &mut self.shared.pool);
-            came = failure(completion).map_or_else(
-                || link.on_received(completion, bytes, pool, |packet| sink(id, packet)),
-                Err,
-            );
-            if let Err(why) = came {
-                self.fail_later(index, why);
+            let pool = &mut self.shared.pool;
+            is_packet = failure(completion)
+                .map_or_else(|| link.on_received(completion, &mut came, pool), Err);
+            if is_packet == Ok(true) {
+                sink(id, &mut came);
             }
         }
-        self.shared.post(slot, &mut self.memory);
-        came.unwrap_or(false)
+        let slot = came.into_slot();
+        // There is another one for each that is lent.
+        if let Some(slot) = slot.or_else(|| self.memory.spare.pop()) {
+            self.shared.post(slot, &mut self.memory);
+        }
+        if let (Err(why), Some(&index)) = (is_packet, self.routes.get(&completion.qpn)) {
+            self.fail_later(index, why);
+        }
+        is_packet.unwrap_or(false)
     }
 }

@@ -2,15 +2,17 @@
 //! and in order for as long as its connection lives, and every connection that ends says so.
 
 use super::*;
-use crate::link::{Random, Time};
+use crate::link::{Lend, Random, Time};
 use crate::rdma::BadCredit;
 use crate::rdma::sim::{Fabric, SimDevice, SimVerbs, Weather};
 use crate::rdma::verbs::{Direction, Outcome, Verbs, WorkId};
+use greenroom::net::Bytes;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 mod apart;
+mod lending;
 mod lost;
 mod many;
 mod peers;
@@ -51,6 +53,8 @@ struct Node {
     verbs: SimVerbs,
     connected: Connected<SimDevice>,
     peers: BTreeMap<usize, Peer>,
+    /// Packets that it was lent, and what was in them.
+    lent: Vec<(Bytes, Vec<u8>)>,
     /// It does nothing until then.
     busy_until: Time,
 }
@@ -89,7 +93,13 @@ impl World {
         let verbs = fabric.host();
         let device = verbs.open("sim0", 1, 0).expect("a device");
         let connected = Connected::new(device, SMALL).expect("room for it");
-        Node { verbs, connected, peers: BTreeMap::new(), busy_until: Time::default() }
+        Node {
+            verbs,
+            connected,
+            peers: BTreeMap::new(),
+            lent: Vec::new(),
+            busy_until: Time::default(),
+        }
     }
 
     /// What the two say to each other over another channel, before and after a break.
@@ -147,7 +157,8 @@ impl World {
     }
 
     fn poll(&mut self, at: usize) {
-        let Node { connected, peers, .. } = &mut self.nodes[at];
+        let dice = &mut self.dice;
+        let Node { connected, peers, lent, .. } = &mut self.nodes[at];
         connected.poll(|id, packet| {
             let (&other, peer) = peers
                 .iter_mut()
@@ -155,14 +166,24 @@ impl World {
                 .expect("a connection of ours");
             let expected = content(peer.epoch, peer.received, other);
             assert!(
-                *packet == expected[..],
+                **packet == expected[..],
                 "packet {} from {other} is another one",
                 peer.received
             );
             peer.received += 1;
-            // It is this end's to write to until the call is over.
-            packet.fill(0xee);
+            if dice.below(3) == 0 {
+                lent.extend(packet.lend().map(|packet| (packet, expected)));
+            } else {
+                // It is this end's to write to until the call is over.
+                packet.fill(0xee);
+            }
         });
+        // Nobody writes to what is lent.
+        let is_kept = |(packet, expected): &mut (Bytes, Vec<u8>)| {
+            assert!(*packet == expected[..], "what was lent is another packet");
+            dice.below(8) > 0
+        };
+        lent.retain_mut(is_kept);
     }
 
     fn take_ended(&mut self, at: usize) {

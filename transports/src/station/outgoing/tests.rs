@@ -1,5 +1,6 @@
 use super::*;
 use crate::link::{Address, Config, Envelope, Kind};
+use greenroom::net::FrameBuf;
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
@@ -42,7 +43,7 @@ fn a_black_hole_is_noticed_for_what_was_filled_up() {
         while let Some(packet) = far.poll_transmit(now, &mut buffer) {
             near.on_packet(now, packet.number, &buffer[..packet.len], Ecn::NotCapable);
         }
-        while let Some(delivery) = far.poll_message(&mut Vec::new()) {
+        while let Some(delivery) = far.poll_message(&mut FrameBuf::default()) {
             far.discard(now, delivery.receipt);
         }
     }

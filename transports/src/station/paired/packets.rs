@@ -1,7 +1,7 @@
 //! The packets of lines that go by queue pairs, sealed or in the same form.
 
 use super::{PACKETS, Station, WORDS};
-use crate::link::{Ecn, Time};
+use crate::link::{Ecn, Lend, Time, is_worth_lending};
 use crate::rdma::verbs::MTU_BYTES_MAX;
 use crate::secure::aead::TAG_BYTES;
 use crate::secure::endpoint::{AssociationId, Received};
@@ -10,40 +10,42 @@ use crate::secure::reject::Reject;
 use crate::secure::wire::{DataHeader, HEADER_BYTES, Kind, OVERHEAD_BYTES};
 use crate::station::pairing::{Blocked, Pairing};
 use crate::station::word::Word;
+use std::ops::Range;
 
 impl Station {
     /// Takes a packet that came by the queue pair of an association, and opens it in place.
-    pub fn handle_paired(&mut self, now: Time, id: AssociationId, packet: &mut [u8]) {
+    pub fn handle_paired<P: Lend + ?Sized>(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        packet: &mut P,
+    ) {
         let Some(line) = self.lines.get_mut(&id) else { return };
         // Also of a line that ends, whose own packets go by UDP by now. [LINK-73]
         let is_used = |pairing: &Pairing| crate::planted!("rdma-close-deaf": pairing.is_used() => line.is_paired);
         if line.pairing.as_ref().is_some_and(|it| is_used(it) && it.is_plain()) {
-            match open_plain(packet) {
-                Ok((number, inside)) => {
-                    line.lane.on_packet(now, number, inside, Ecn::NotCapable);
-                    self.touch(id);
-                }
+            return match open_plain(packet.bytes()) {
+                Ok((number, inside)) => self.take_inside(now, id, number, packet, inside),
                 Err(why) => self.reject(id, why),
-            }
-            return;
+            };
         }
         // Whose queue pair it is says nothing of where the peer is, nor who wrote this. [RDMA-42]
         let Some(at) = self.endpoint.address(id) else { return };
-        if let Err(why) = self.is_of(id, packet) {
+        if let Err(why) = self.is_of(id, packet.bytes()) {
             return self.reject(id, why);
         }
-        let received = self.endpoint.handle_beside(now, at, packet);
+        let received = self.endpoint.handle_beside(now, at, packet.bytes());
         self.take_events();
         let Received::Text { association, lane, number, text } = received else { return };
-        let (true, Some(text)) = (association == id, packet.get(text)) else { return };
-        let Some(line) = self.lines.get_mut(&id) else { return };
+        if association != id {
+            return;
+        }
         match lane {
-            PACKETS => {
-                line.lane.on_packet(now, number, text, Ecn::NotCapable);
-                self.touch(id);
-            }
+            PACKETS => self.take_inside(now, id, number, packet, text),
             WORDS => {
-                let Some(pairing) = &mut line.pairing else { return };
+                let Some(text) = packet.bytes().get(text) else { return };
+                let line = self.lines.get_mut(&id);
+                let Some(pairing) = line.and_then(|line| line.pairing.as_mut()) else { return };
                 if Word::decode(text) == Some(Word::Ready { attempt: pairing.attempt() }) {
                     let step = pairing.on_ready(now);
                     self.step(now, id, step);
@@ -51,6 +53,30 @@ impl Station {
             }
             _ => {}
         }
+    }
+
+    /// Takes what is inside of a packet. Long messages stay where they lie, if that memory is lent.
+    fn take_inside<P: Lend + ?Sized>(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        number: u64,
+        packet: &mut P,
+        inside: Range<usize>,
+    ) {
+        let Some(line) = self.lines.get_mut(&id) else { return };
+        let Some(bytes) = packet.bytes().get(inside.clone()) else { return };
+        let lent = if is_worth_lending(bytes) { packet.lend() } else { None };
+        match lent {
+            Some(lent) => {
+                line.lane.on_packet_lent(now, number, &lent[inside], Ecn::NotCapable, &lent);
+            }
+            None => {
+                let Some(bytes) = packet.bytes().get(inside) else { return };
+                line.lane.on_packet(now, number, bytes, Ecn::NotCapable);
+            }
+        }
+        self.touch(id);
     }
 
     /// Nothing goes by a queue pair but data of its association, on the lanes that do: any other packet, once opened, would
@@ -177,12 +203,15 @@ fn data(packet: &[u8]) -> Result<(), Reject> {
     if Kind::of(packet)? == Kind::Data { Ok(()) } else { Err(Reject::Kind) }
 }
 
-/// The number of a packet that is not sealed, and what is in it. [RDMA-49]
-fn open_plain(packet: &[u8]) -> Result<(u64, &[u8]), Reject> {
+/// The number of a packet that is not sealed, and where its inside is. [RDMA-49]
+fn open_plain(packet: &[u8]) -> Result<(u64, Range<usize>), Reject> {
     data(packet)?;
     let DataHeader { lane, index, number } = DataHeader::decode(packet)?;
     let (front, tag) = packet.split_last_chunk::<TAG_BYTES>().ok_or(Reject::Length)?;
-    let inside = front.get(HEADER_BYTES..).ok_or(Reject::Length)?;
+    let inside = HEADER_BYTES..front.len();
+    if inside.start > inside.end {
+        return Err(Reject::Length);
+    }
     let wrongs = [
         (lane != PACKETS, Reject::Lane),
         (index != 0, Reject::Index),

@@ -3,7 +3,7 @@
 use super::{Ground, MS, PORT, public, served};
 use crate::link::{Address, Config, Envelope, Kind, Lane, Time};
 use crate::udp::datagrams::{of_world, to_world};
-use greenroom::net::Export;
+use greenroom::net::{Export, FrameBuf};
 use greenroom::sim::{Link, Marks, Socket, Traffic, World};
 use greenroom::{Actor, Ref, handlers};
 use std::net::SocketAddr;
@@ -112,7 +112,7 @@ impl End {
         if self.lane.timeout().is_some_and(|due| due <= now) {
             self.lane.on_timeout(now);
         }
-        let mut payload = Vec::new();
+        let mut payload = FrameBuf::default();
         while let Some(delivery) = self.lane.poll_message(&mut payload) {
             self.lane.discard(now, delivery.receipt);
         }

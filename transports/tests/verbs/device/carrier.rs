@@ -3,8 +3,9 @@
 use super::{Real, on_the_device};
 use crate::cases::text;
 use crate::ends::Bench;
+use greenroom::net::{Bytes, FrameBuf};
 use greenroom_transports::link::{
-    self, Address, Ecn, Envelope, Event, Kind, Lane, SendError, Time,
+    self, Address, Ecn, Envelope, Event, Kind, Lane, Lend, SendError, Time,
 };
 use greenroom_transports::rdma::connected::{Config, Connected, ConnectionId, PREFIX_BYTES};
 use greenroom_transports::rdma::datagrams::{self, Datagrams};
@@ -113,6 +114,52 @@ fn ask(count: u64) {
     });
 }
 
+/// So many are kept: of more than one slab.
+const KEPT: usize = 40;
+
+/// Packets that somebody keeps where the device has put them, with the byte that they consist of. The device is closed.
+pub(super) async fn kept(real: &Real) -> Vec<(u8, Bytes)> {
+    let Two { ports: [mut sender, mut keeper], ids: [here, _] } = Two::new(real);
+    let (mut sent, mut came, mut kept) = (0_u8, 0_u8, Vec::new());
+    while kept.len() < KEPT {
+        let fill = |slot: &mut [u8]| {
+            slot[..5000].fill(sent);
+            5000
+        };
+        if sender.send(here, fill).is_ok() {
+            sent = sent.wrapping_add(1);
+        }
+        sender.flush();
+        sender.poll(|_, _| panic!("nobody answers"));
+        keeper.poll(|_, packet| {
+            kept.extend(packet.lend().map(|packet| (came, packet)));
+            came = came.wrapping_add(1);
+        });
+        keeper.flush();
+        real.pass().await;
+    }
+    kept
+}
+
+pub(super) fn assert_whole(kept: &[(u8, Bytes)]) {
+    let is_whole =
+        |(byte, packet): &(u8, Bytes)| packet.len() == 5000 && packet.iter().all(|it| it == byte);
+    assert!(kept.len() >= KEPT && kept.iter().all(is_whole));
+}
+
+// [RDMA-54]
+#[test]
+#[ignore = "needs an RDMA device"]
+fn what_is_lent_outlives_its_device() {
+    on_the_device(async |real| {
+        let first = kept(real).await;
+        let second = kept(real).await;
+        assert_whole(&first);
+        drop(first);
+        assert_whole(&second);
+    });
+}
+
 const PEERS: usize = 12;
 
 /// Peers of one worker, which share its receives: each packet comes once and in order, also when one after the other goes
@@ -208,7 +255,7 @@ pub(super) struct Side {
     lengths: &'static [usize],
     said: usize,
     pub(super) heard: usize,
-    buffer: Vec<u8>,
+    buffer: FrameBuf,
 }
 
 /// Lengths of messages: as long as messages may be, and some that overtake nothing.
@@ -231,7 +278,7 @@ fn lane_config() -> link::Config {
 impl Side {
     pub(super) fn new(now: Time, config: link::Config, lengths: &'static [usize]) -> Self {
         let lane = Lane::new(now, config).expect("a good configuration");
-        Self { lane, lengths, said: 0, heard: 0, buffer: Vec::new() }
+        Self { lane, lengths, said: 0, heard: 0, buffer: FrameBuf::default() }
     }
 
     /// Says the next message if there is room.
@@ -277,7 +324,7 @@ impl Side {
         }
         while let Some(delivery) = self.lane.poll_message(&mut self.buffer) {
             let expected = text(seed + self.heard, self.lengths[self.heard]);
-            assert!(self.buffer == expected, "message {} is another one", self.heard);
+            assert!(self.buffer[..] == expected, "message {} is another one", self.heard);
             self.heard += 1;
             self.lane.release(now, delivery.receipt, u32::MAX);
         }

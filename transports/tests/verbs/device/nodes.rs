@@ -1,7 +1,7 @@
 //! Two nodes that meet over UDP and go on over a device.
 
 use super::{LinkDown, by_pairs, is_guest};
-use greenroom::net::{Export, Node, transport_conforms};
+use greenroom::net::{Bytes, Export, Node, transport_conforms};
 use greenroom::{Actor, Ref, System, handlers};
 use greenroom_transports::rdma::Rdma;
 use greenroom_transports::secure::identity::Identity;
@@ -22,6 +22,7 @@ const LIMIT: Duration = Duration::from_secs(180);
 #[derive(Actor, Default)]
 pub(super) struct Echo {
     told: u64,
+    kept: Vec<Bytes>,
 }
 
 #[handlers(wire = "test.echo/1")]
@@ -30,6 +31,17 @@ impl Echo {
     fn echo(&mut self, text: String) -> (u64, String) {
         self.told += 1;
         (self.told, text)
+    }
+    #[ask]
+    fn keep(&mut self, bytes: Bytes) {
+        self.kept.push(bytes);
+    }
+    /// How many it keeps as they were, each of one byte that is its number.
+    #[ask]
+    fn kept(&self) -> usize {
+        let is_whole =
+            |(number, bytes): &(usize, &Bytes)| bytes.iter().all(|&byte| byte == *number as u8);
+        self.kept.iter().enumerate().filter(is_whole).count()
     }
 }
 

@@ -1,6 +1,7 @@
 //! A backlog in front of a carrier whose room changes, against the order that each frame asked for.
 
 use super::*;
+use crate::net::frame_buf::FrameBuf;
 use crate::net::identity::{Identity, Incarnation, NodeId};
 use crate::net::transport::LinkEnd;
 use crate::sync::Mutex;
@@ -53,7 +54,7 @@ impl Link for Carrier {
         Poll::Ready(())
     }
 
-    fn poll_receive(&self, _: &mut Context<'_>, _: &mut Vec<u8>) -> Poll<Result<(), LinkEnd>> {
+    fn poll_receive(&self, _: &mut Context<'_>, _: &mut FrameBuf) -> Poll<Result<(), LinkEnd>> {
         Poll::Pending
     }
 

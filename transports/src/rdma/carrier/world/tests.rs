@@ -1,6 +1,7 @@
 use super::*;
 
 mod closing;
+mod lending;
 
 /// How many seeds each test tries: GREENROOM_SEEDS, or some.
 fn each_seed(test: u64, mut run: impl FnMut(u64)) {

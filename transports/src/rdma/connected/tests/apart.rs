@@ -46,7 +46,7 @@ fn who_connects_apart_goes_on_meanwhile() {
     left.flush();
     assert_eq!(fabric.now(), began, "nobody stood still");
     fabric.advance(began + SECOND / 2);
-    assert_eq!(right.poll(|_, packet| assert_eq!(*packet, *b"now")), 1);
+    assert_eq!(right.poll(|_, packet| assert_eq!(**packet, *b"now")), 1);
 
     fabric.advance(began + SECOND);
     let made = polled(&mut left);
@@ -161,5 +161,5 @@ fn ten_thousand_attempts_that_come_to_nothing_leave_nothing() {
     right.send(ids[1], |slot| put(slot, b"at last")).expect("room");
     right.flush();
     fabric.advance(fabric.now() + Duration::from_millis(1));
-    assert_eq!(left.poll(|_, packet| assert_eq!(*packet, *b"at last")), 1);
+    assert_eq!(left.poll(|_, packet| assert_eq!(**packet, *b"at last")), 1);
 }

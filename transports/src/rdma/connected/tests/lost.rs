@@ -35,7 +35,7 @@ fn who_tries_in_vain_for_ever_needs_no_more_for_it() {
     right.send(ids[1], |slot| put(slot, b"at last")).expect("room");
     right.flush();
     fabric.advance(fabric.now() + Duration::from_millis(1));
-    assert_eq!(left.poll(|_, packet| assert_eq!(*packet, *b"at last")), 1);
+    assert_eq!(left.poll(|_, packet| assert_eq!(**packet, *b"at last")), 1);
 }
 
 // [RDMA-19]

@@ -18,7 +18,7 @@ fn who_takes_nothing_is_sent_no_more_than_it_has_room_for() {
     assert_eq!(left.poll_ended(), None);
     let mut taken = 0;
     right.poll(|_, packet| {
-        assert_eq!(*packet, *b"more");
+        assert_eq!(**packet, *b"more");
         taken += 1;
     });
     assert_eq!(taken, 7);

@@ -4,7 +4,9 @@ use super::super::abi::{
     AsyncEvent, DeviceAttr, DeviceHandle, Element, Pd, PortAttr, Qp, RawGid, TRANSPORT_IWARP, event,
 };
 use super::library::{Context, Library, Missing, Ops, library};
+use super::memory::Registration;
 use super::{Owned, done};
+use parking_lot::Mutex;
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
@@ -47,6 +49,8 @@ fn with_devices<T>(
 
 /// An open device, with a protection domain.
 pub(in super::super) struct Domain {
+    /// What is registered in it, which goes first.
+    pub(super) registrations: Mutex<Vec<Registration>>,
     pub(super) pd: Owned<Pd>,
     pub(super) context: Owned<Context>,
     pub(super) ops: Ops,
@@ -80,7 +84,7 @@ impl Domain {
         do_not_block(events)?;
         // SAFETY: it is open.
         let pd = Owned::new(unsafe { (library.alloc_pd)(context.object) }, library.dealloc_pd)?;
-        Ok(Arc::new(Self { pd, context, ops, library }))
+        Ok(Arc::new(Self { registrations: Mutex::default(), pd, context, ops, library }))
     }
 
     pub(in super::super) fn is_iwarp(&self) -> bool {

@@ -5,8 +5,8 @@ use super::Owned;
 use super::device::Domain;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
-use std::sync::Arc;
-use std::{io, slice};
+use std::sync::{Arc, Weak};
+use std::{io, ptr, slice};
 
 /// How many bytes this user may lock, if the system says.
 pub(in crate::rdma) fn lockable_bytes() -> Option<u64> {
@@ -16,13 +16,10 @@ pub(in crate::rdma) fn lockable_bytes() -> Option<u64> {
     (code == 0).then_some(limit.rlim_cur)
 }
 
-/// Memory that the device may write what it receives into. Nobody else gets a right to it.
+/// Memory for slots, whether or not a device may still write into it.
 struct Region {
-    mr: Owned<Mr>,
-    keys: (u32, u32),
     memory: NonNull<u8>,
     layout: Layout,
-    domain: Arc<Domain>,
 }
 
 // SAFETY: the memory is this region's, and only slots look at it. I2.
@@ -32,10 +29,38 @@ unsafe impl Sync for Region {}
 
 impl Drop for Region {
     fn drop(&mut self) {
-        if self.mr.destroy() {
-            // SAFETY: it was allocated with that layout, no slot is left and the device has forgotten it.
-            unsafe { dealloc(self.memory.as_ptr(), self.layout) };
+        // SAFETY: it was allocated with that layout, no slot is left, and no device knows of it: its registration holds it.
+        unsafe { dealloc(self.memory.as_ptr(), self.layout) };
+    }
+}
+
+/// Lets the device write what it receives into a region. Nobody else gets a right to it.
+pub(super) struct Registration {
+    mr: Owned<Mr>,
+    region: Arc<Region>,
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        if !self.mr.destroy() {
+            // I3.
+            Box::leak(Box::new(Arc::clone(&self.region)));
         }
+    }
+}
+
+/// What slots were registered together. The registration ends when none of them is left, or with what else there is of the device:
+/// whoever keeps one when the device is closed keeps memory, and holds up nobody who wants to take the device away.
+struct Slab {
+    keys: (u32, u32),
+    domain: Weak<Domain>,
+    region: Arc<Region>,
+}
+
+impl Drop for Slab {
+    fn drop(&mut self) {
+        let Some(domain) = self.domain.upgrade() else { return };
+        domain.registrations.lock().retain(|other| !Arc::ptr_eq(&other.region, &self.region));
     }
 }
 
@@ -43,7 +68,7 @@ impl Drop for Region {
 pub struct Slot {
     at: NonNull<u8>,
     bytes: usize,
-    region: Arc<Region>,
+    slab: Arc<Slab>,
 }
 
 // SAFETY: it is the only one to its bytes, as a `Box<[u8]>`.
@@ -75,16 +100,16 @@ impl Slot {
     /// The key by which peers would reach it, as the device says: zero on devices that give none.
     #[must_use]
     pub fn remote_key(&self) -> u32 {
-        self.region.keys.1
+        self.slab.keys.1
     }
 
     pub(super) fn is_of(&self, domain: &Arc<Domain>) -> bool {
-        Arc::ptr_eq(&self.region.domain, domain)
+        ptr::eq(self.slab.domain.as_ptr(), Arc::as_ptr(domain))
     }
 
     pub(super) fn piece(&self, from: usize, bytes: usize) -> Sge {
         let addr = self.at.as_ptr().expose_provenance() as u64 + from as u64;
-        Sge { addr, length: u32::try_from(bytes).unwrap_or(u32::MAX), lkey: self.region.keys.0 }
+        Sge { addr, length: u32::try_from(bytes).unwrap_or(u32::MAX), lkey: self.slab.keys.0 }
     }
 }
 
@@ -98,31 +123,26 @@ pub(in super::super) fn register(
     assert!(0 < slot_bytes && slot_bytes <= stride && stride <= layout.size(), "slots have bytes");
     // SAFETY: the layout has bytes.
     let memory = NonNull::new(unsafe { alloc_zeroed(layout) });
-    let memory = memory.ok_or(io::ErrorKind::OutOfMemory)?;
+    let region = Region { memory: memory.ok_or(io::ErrorKind::OutOfMemory)?, layout };
     let library = domain.library;
-    let address = memory.as_ptr().cast();
+    let address = region.memory.as_ptr().cast();
     // [RDMA-2]
     // SAFETY: the memory is there, of that length, and is freed after the registration.
     let mr =
         unsafe { (library.reg_mr)(domain.pd.object, address, layout.size(), ACCESS_LOCAL_WRITE) };
-    let mr = match Owned::new(mr, library.dereg_mr) {
-        Ok(mr) => mr,
-        Err(error) => {
-            // SAFETY: nobody else knows of it.
-            unsafe { dealloc(memory.as_ptr(), layout) };
-            return Err(error);
-        }
-    };
+    let mr = Owned::new(mr, library.dereg_mr)?;
     // SAFETY: it was just made.
     let made = unsafe { &*mr.object };
-    let keys = (made.lkey, made.rkey);
-    let region = Arc::new(Region { mr, keys, memory, layout, domain: Arc::clone(domain) });
+    let (keys, region) = ((made.lkey, made.rkey), Arc::new(region));
+    domain.registrations.lock().push(Registration { mr, region: Arc::clone(&region) });
+    let (memory, domain) = (region.memory, Arc::downgrade(domain));
+    let slab = Arc::new(Slab { keys, domain, region });
     let starts = (0..layout.size() / stride).map(|index| index * stride);
     let slots = starts.map(|start| Slot {
         // SAFETY: it is within the memory, and not beyond: the last slot ends there at most.
         at: unsafe { memory.add(start) },
         bytes: slot_bytes,
-        region: Arc::clone(&region),
+        slab: Arc::clone(&slab),
     });
     Ok(slots.collect())
 }

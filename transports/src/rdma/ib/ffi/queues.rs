@@ -222,7 +222,8 @@ impl Drop for SharedQueue {
     fn drop(&mut self) {
         if !self.srq.destroy() {
             // I3.
-            Box::leak(Box::new(mem::replace(&mut self.left, Mutex::new(None))));
+            let left = mem::replace(&mut self.left, Mutex::new(None));
+            Box::leak(Box::new((left, Arc::clone(&self.domain))));
         }
     }
 }
@@ -466,7 +467,7 @@ impl Pair {
     fn leave(&mut self) {
         let receiving = mem::replace(&mut self.receiving, Receiving::new(1, 0));
         let sends = mem::replace(&mut self.sends, SendRing::new(1, 0));
-        Box::leak(Box::new((receiving, sends)));
+        Box::leak(Box::new((receiving, sends, Arc::clone(&self.domain))));
     }
 }
 
