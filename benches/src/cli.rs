@@ -43,8 +43,7 @@ usage: bench COMMAND [NAME…] [OPTION…]
                         `instructions`, `idle`, `overload` and `counters`
   --out FILE            also writes the section to FILE, such as benches/RESULTS.md; with names only
                         of `instructions`
-  --parquet FILE        where every single measurement goes that is kept (not those of `idle`, `overload`, `net`,
-                        `far`, `kv` and `counters`), target/bench/COMMAND.parquet unless said
+  --parquet FILE        where every single measurement goes, target/bench/COMMAND.parquet unless said
   --dir DIR             where charts go, target/bench unless said
   --threshold PERCENT   what `compare` lets pass, 5 unless said";
 
@@ -196,9 +195,6 @@ pub fn run(args: impl IntoIterator<Item = String>) -> Result<Report, String> {
 /// Keeps what that command has measured, in the place of an earlier run: also where all have failed and there is nothing,
 /// or that one's figures would be taken for this one's.
 fn keep(rows: &[Row], command: &str, file: Option<PathBuf>) -> Result<(), String> {
-    if TABLES_ALONE.contains(&command) {
-        return Ok(());
-    }
     let default = || folder().map(|folder| folder.join(format!("{command}.parquet")));
     let file = file.map_or_else(default, Ok)?;
     rows::write(rows, &file).map_err(|error| at(&file, &error))?;
@@ -215,9 +211,6 @@ fn wrong(words: &[&str], args: &Args) -> Option<String> {
     if args.rounds.is_some() && ONCE.contains(&command) {
         return Some(format!("{command} measures once: --rounds is not for it"));
     }
-    if args.parquet.is_some() && TABLES_ALONE.contains(&command) {
-        return Some(format!("{command} keeps nothing but its tables: --parquet is not for it"));
-    }
     let rounds = args.rounds.unwrap_or(contest::ROUNDS_LEAST);
     if command == "run" && args.out.is_some() && rounds < contest::ROUNDS_LEAST {
         return Some(format!("--out keeps medians of {} rounds at least", contest::ROUNDS_LEAST));
@@ -229,9 +222,6 @@ fn wrong(words: &[&str], args: &Args) -> Option<String> {
 
 /// Have no rounds.
 const ONCE: [&str; 4] = ["idle", "overload", "instructions", "counters"];
-
-/// Keep no single measurement.
-const TABLES_ALONE: [&str; 6] = ["idle", "overload", "net", "far", "kv", "counters"];
 
 /// Measures between threads or processes that are to run at the same time.
 const BETWEEN_CORES: [&str; 8] =
@@ -321,7 +311,7 @@ mod tests {
         assert!(refused("run --rounds 6 --out RESULTS.md") && !refused("run --rounds 6"));
         assert!(!refused("run --rounds 7 --out RESULTS.md"));
         assert!(refused("idle --rounds 3") && !refused("sim --rounds 3"));
-        assert!(refused("net --parquet x.parquet") && !refused("sim --parquet x.parquet"));
+        assert!(!refused("net --parquet x.parquet") && !refused("idle --parquet x.parquet"));
     }
 
     #[test]
@@ -333,8 +323,6 @@ mod tests {
         keep(&[], "run", Some(file.clone())).unwrap();
         assert_eq!(rows::read(&file).unwrap(), [], "all have failed");
         fs::remove_file(&file).unwrap();
-        keep(&[], "net", Some(file.clone())).unwrap();
-        assert!(!file.exists(), "it keeps no rows");
     }
 
     #[test]

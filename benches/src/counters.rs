@@ -3,6 +3,7 @@
 //! Virtual machines often have no such counters: then a figure is `n/a`.
 
 use crate::results::Section;
+use crate::rows::Row;
 use crate::table::Table;
 use greenroom::queue::spsc;
 use perf_event::events::{Cache, CacheId, CacheOp, CacheResult, Hardware};
@@ -27,17 +28,18 @@ const L1_READS: Cache =
 pub fn section() -> Result<Section, String> {
     let heading =
         ["batch", "instructions a cycle", "cycles a value", "branches missed", "L1 reads missed"];
-    let mut table = Table::new(&heading);
+    let (mut table, mut rows) = (Table::new(&heading), Vec::new());
     for batch in BATCHES {
         let counts = Counts::of(|| stream(batch)).map_err(|error| error.to_string())?;
         table.row([batch.to_string()].into_iter().chain(counts.cells()));
+        rows.push(counts.row(batch));
     }
     let text = format!(
         "A stream of {VALUES} `u64` through a ring of {CAPACITY} from one thread to another, a flush every batch: what \
          the processor counted in user mode on both, waits for each other included; `n/a` \
          where it shows no counters. The goal is {GOAL:.0} instructions a cycle in batches of 256.\n\n{table}",
     );
-    Ok(Section::new("Counters", text))
+    Ok(Section::new("Counters", text).with_rows(rows))
 }
 
 /// What was counted; nothing of what this machine does not count.
@@ -71,6 +73,20 @@ impl Counts {
         }
         let [instructions, cycles, branches, branches_missed, reads, reads_missed] = counts;
         Ok(Self { instructions, cycles, branches, branches_missed, reads, reads_missed })
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+    fn row(&self, batch: u64) -> Row {
+        let each = |count: Option<u64>| count.map(|count| count as f64 / VALUES as f64);
+        Row {
+            scheduler: "spsc".to_owned(),
+            n: i64::try_from(VALUES).ok(),
+            instructions_per_op: each(self.instructions),
+            cycles_per_op: each(self.cycles),
+            branches_missed_per_op: each(self.branches_missed),
+            reads_missed_per_op: each(self.reads_missed),
+            ..Row::here(&format!("counters batch {batch}"), "spsc")
+        }
     }
 
     fn cells(&self) -> [String; 4] {

@@ -3,6 +3,7 @@
 use crate::child;
 use crate::ours::{SETTINGS, Setting, block_on};
 use crate::results::Section;
+use crate::rows::Row;
 use crate::usage::Used;
 use greenroom::{Actor, Ref, System, handlers};
 use std::env;
@@ -46,6 +47,7 @@ pub fn section() -> Result<Section, String> {
          processor time and context switches of the whole process in these {seconds} s.\n\n\
          | scheduler | processor time | context switches |\n|---|---|---|\n",
     );
+    let mut rows = Vec::new();
     for scheduler in SETTINGS.iter().filter(|one| one.workers == WORKERS).map(|one| one.who) {
         eprintln!("idle: {scheduler}");
         let exe = env::current_exe().map_err(|error| error.to_string())?;
@@ -54,13 +56,36 @@ pub fn section() -> Result<Section, String> {
         if !child.status.success() {
             return Err(String::from_utf8_lossy(&child.stderr).trim().to_owned());
         }
-        let row = String::from_utf8_lossy(&child.stdout).trim().to_owned();
-        text.push_str(&format!("| {scheduler} | {row} |\n"));
+        let said = String::from_utf8_lossy(&child.stdout);
+        let (micros, switches) =
+            parse(&said).ok_or_else(|| format!("{scheduler} printed {said}"))?;
+        text.push_str(&format!("| {scheduler} | {micros} µs | {switches} |\n"));
+        rows.push(row(scheduler, micros, switches));
     }
-    Ok(Section::new("Idle", text))
+    Ok(Section::new("Idle", text).with_rows(rows))
 }
 
-/// Measures one scheduler in this process; returns the cells of its row.
+/// What a child said: microseconds and switches.
+fn parse(said: &str) -> Option<(u64, u64)> {
+    let (micros, switches) = said.trim().split_once(' ')?;
+    Some((micros.parse().ok()?, switches.parse().ok()?))
+}
+
+/// An operation is an actor that is left alone for all of the time.
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+fn row(scheduler: &str, micros: u64, switches: u64) -> Row {
+    Row {
+        scheduler: scheduler.to_owned(),
+        workers: i64::try_from(WORKERS).ok(),
+        n: i64::try_from(ACTORS).ok(),
+        nanos: i64::try_from(WATCHED.as_nanos()).ok(),
+        cpu_ns_per_op: Some(micros as f64 * 1e3 / ACTORS as f64),
+        switches_per_op: Some(switches as f64 / ACTORS as f64),
+        ..Row::here("idle", scheduler)
+    }
+}
+
+/// Measures one scheduler in this process; returns microseconds of processor time and switches.
 ///
 /// # Errors
 /// When there is no such scheduler, or the system does not say what the process used.
@@ -75,7 +100,7 @@ pub fn measure(scheduler: &str) -> Result<String, String> {
     assert_eq!(actors.len(), ACTORS, "the actors lived until here");
     let micros = (after.nanos - before.nanos) / 1000;
     // One switch is this thread's own, when it wakes up to look.
-    Ok(format!("{micros} µs | {}", after.switches - before.switches))
+    Ok(format!("{micros} {}", after.switches - before.switches))
 }
 
 async fn start(system: &System) -> Vec<Ref<Sleeper>> {

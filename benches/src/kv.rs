@@ -1,6 +1,7 @@
 //! The kv server against `redis-server`, both driven by `redis-benchmark`, in turns.
 
 use crate::results::Section;
+use crate::rows::{OURS, Row};
 use crate::table::goal;
 use crate::{beside, child, stats};
 use std::collections::BTreeMap;
@@ -127,12 +128,14 @@ pub fn section(rounds: usize) -> Result<Section, String> {
          {rounds} rounds in turns. Ratios are kv over Redis; the control is Redis over itself.\n",
     );
     let servers = [Server::redis()?, Server::greenroom()?];
+    let mut rows = Vec::new();
     for (depth, requests) in DEPTHS {
         let mut figures = Figures::new();
         for round in 0..rounds {
             eprintln!("kv: -P {depth}, round {} of {rounds}", round + 1);
             for (column, server) in [&servers[0], &servers[1], &servers[0]].iter().enumerate() {
                 for (test, rps, p99) in server.measure(depth, requests)? {
+                    rows.push(row(column, (depth, requests), round, &(&test, rps, p99)));
                     let cell = &mut figures.entry(test).or_default()[column];
                     cell.0.push(rps);
                     cell.1.push(p99);
@@ -141,7 +144,25 @@ pub fn section(rounds: usize) -> Result<Section, String> {
         }
         text.push_str(&table(depth, requests, figures));
     }
-    Ok(Section::new("kv", text))
+    Ok(Section::new("kv", text).with_rows(rows))
+}
+
+/// A measurement of the server in that column.
+fn row(
+    column: usize,
+    (depth, requests): (u32, u32),
+    round: usize,
+    (test, rps, p99_ms): &(&str, f64, f64),
+) -> Row {
+    let (library, who) = [("redis", "redis"), (OURS, "kv"), ("redis", "redis (again)")][column];
+    Row {
+        library: library.to_owned(),
+        round: i64::try_from(round).ok(),
+        n: Some(requests.into()),
+        ns_per_op: Some(1e9 / rps),
+        p99_ns: Some(p99_ms * 1e6),
+        ..Row::here(&format!("kv -P {depth} {test}"), who)
+    }
 }
 
 fn table(depth: u32, requests: u32, figures: Figures) -> String {

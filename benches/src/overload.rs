@@ -6,6 +6,7 @@
 use crate::child;
 use crate::ours::{SETTINGS, Setting, block_on};
 use crate::results::Section;
+use crate::rows::Row;
 use crate::table::Table;
 use crate::usage::resident_bytes;
 use greenroom::{Actor, Ref, handlers};
@@ -85,7 +86,7 @@ impl Producer {
 /// When a child fails.
 pub fn section() -> Result<Section, String> {
     let heading = ["scheduler", "before", "most in the first half", "in the second half", "flat"];
-    let mut table = Table::new(&heading);
+    let (mut table, mut rows) = (Table::new(&heading), Vec::new());
     for setting in SETTINGS.iter().filter(|setting| setting.workers == WORKERS) {
         eprintln!("overload: {}", setting.who);
         let exe = env::current_exe().map_err(|error| error.to_string())?;
@@ -94,8 +95,10 @@ pub fn section() -> Result<Section, String> {
         if !child.status.success() {
             return Err(String::from_utf8_lossy(&child.stderr).trim().to_owned());
         }
-        let line = String::from_utf8_lossy(&child.stdout).trim().to_owned();
-        table.row(std::iter::once(setting.who).chain(line.split(" | ")));
+        let said = String::from_utf8_lossy(&child.stdout);
+        let most = Most::parse(&said).ok_or_else(|| format!("{} printed {said}", setting.who))?;
+        table.row([setting.who.to_owned()].into_iter().chain(most.cells()));
+        rows.extend(most.rows(setting));
     }
     let text = format!(
         "{PRODUCERS} producers send {EACH} messages of 64 bytes each to one actor with a mailbox of \
@@ -105,10 +108,63 @@ pub fn section() -> Result<Section, String> {
         WORK.as_micros(),
         GROWTH_MAX >> 20,
     );
-    Ok(Section::new("Overload", text))
+    Ok(Section::new("Overload", text).with_rows(rows))
 }
 
-/// Measures one scheduler in this process; returns the cells of its row.
+/// Memory of the whole process, in bytes.
+#[derive(Debug)]
+struct Most {
+    before: u64,
+    first: u64,
+    second: u64,
+}
+
+impl Most {
+    fn of(before: u64, samples: &[u64]) -> Self {
+        let (first, second) = samples.split_at(samples.len() / 2);
+        let most = |half: &[u64]| half.iter().copied().max().unwrap_or(0);
+        Self { before, first: most(first), second: most(second) }
+    }
+
+    /// As a child says it.
+    fn parse(said: &str) -> Option<Self> {
+        let numbers: Option<Vec<u64>> =
+            said.split_whitespace().map(|number| number.parse().ok()).collect();
+        let [before, first, second] = numbers?[..] else { return None };
+        Some(Self { before, first, second })
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+    fn cells(&self) -> [String; 4] {
+        let Self { before, first, second } = *self;
+        let [started, early, late] =
+            [before, first, second].map(|bytes| bytes as f64 / f64::from(1 << 20));
+        let peak = first.max(second);
+        // Nobody may have looked.
+        let is_held_back = peak > 0 && peak.saturating_sub(before) < GROWTH_MAX;
+        let flat = if is_held_back && late <= early * FLAT { "yes" } else { "NO" };
+        [
+            format!("{started:.1} MiB"),
+            format!("{early:.1} MiB"),
+            format!("{late:.1} MiB"),
+            flat.to_owned(),
+        ]
+    }
+
+    fn rows(&self, setting: &Setting) -> [Row; 3] {
+        let parts =
+            [("before", self.before), ("first half", self.first), ("second half", self.second)];
+        parts.map(|(part, bytes)| Row {
+            scheduler: setting.who.to_owned(),
+            workers: i64::try_from(WORKERS).ok(),
+            n: i64::try_from(PRODUCERS * EACH).ok(),
+            resident_bytes: i64::try_from(bytes).ok(),
+            ..Row::here(&format!("overload {part}"), setting.who)
+        })
+    }
+}
+
+/// Measures one scheduler in this process; returns bytes before, and at their most in both halves.
 ///
 /// # Errors
 /// When there is no such scheduler, or the system does not say how much memory is in use.
@@ -138,26 +194,19 @@ pub fn measure(scheduler: &str) -> Result<String, String> {
     }
     let handled = block_on(async { slow.handled().await.ok() });
     assert_eq!(handled, Some(PRODUCERS * EACH), "every message was handled once");
-    Ok(cells(before, &samples))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-fn cells(before: u64, samples: &[u64]) -> String {
-    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    let peak = samples.iter().max();
-    let is_held_back = peak.is_some_and(|peak| peak.saturating_sub(before) < GROWTH_MAX);
-    let (first, second) = samples.split_at(samples.len() / 2);
-    let most = |half: &[u64]| mib(half.iter().copied().max().unwrap_or(0));
-    let (first, second) = (most(first), most(second));
-    let flat = if is_held_back && second <= first * FLAT { "yes" } else { "NO" };
-    format!("{:.1} MiB | {first:.1} MiB | {second:.1} MiB | {flat}", mib(before))
+    let Most { before, first, second } = Most::of(before, &samples);
+    Ok(format!("{before} {first} {second}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::cells;
+    use super::Most;
 
     const MIB: u64 = 1 << 20;
+
+    fn cells(before: u64, samples: &[u64]) -> String {
+        Most::of(before, samples).cells().join(" | ")
+    }
 
     #[test]
     fn growth_in_the_second_half_is_seen() {
@@ -172,5 +221,12 @@ mod tests {
         let unbounded = cells(MIB, &[40 * MIB, 40 * MIB, 30 * MIB, 10 * MIB]);
         assert_eq!(unbounded, "1.0 MiB | 40.0 MiB | 30.0 MiB | NO");
         assert!(cells(MIB, &[]).ends_with("NO"), "nobody has looked");
+    }
+
+    #[test]
+    fn what_a_child_says_is_read() {
+        let most = Most::parse("1048576 2097152 3145728\n").unwrap();
+        assert_eq!(most.cells().join(" | "), "1.0 MiB | 2.0 MiB | 3.0 MiB | NO");
+        assert!(Most::parse("1 2").is_none() && Most::parse("1 2 x").is_none());
     }
 }

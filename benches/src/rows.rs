@@ -187,8 +187,18 @@ rows! {
     cpu_ns_per_op: Option<f64>,
     /// How often a thread was switched to for one operation.
     switches_per_op: Option<f64>,
+    /// Cycles of one operation.
+    cycles_per_op: Option<f64>,
+    /// Branches of one operation that were foretold wrongly.
+    branches_missed_per_op: Option<f64>,
+    /// Reads of one operation that the first cache did not have.
+    reads_missed_per_op: Option<f64>,
     /// What one idle actor added to the process.
     bytes_each: Option<f64>,
+    /// Memory of the whole process, at its most.
+    resident_bytes: Option<i64>,
+    /// Bytes that went by in a second.
+    bytes_per_second: Option<f64>,
     /// Half of the operations took no longer.
     p50_ns: Option<f64>,
     /// 95 of 100 operations took no longer.

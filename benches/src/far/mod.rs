@@ -5,6 +5,7 @@ mod relay;
 
 use crate::net::{self, Server};
 use crate::results::Section;
+use crate::rows::{AGAIN, Row};
 use crate::stats::{least, median, most, quantile};
 use crate::table::{Table, time};
 use greenroom_peers::wire::{ASKERS, Beside, FAR_MTU, FETCHED, Failure, SMALL, Times, quic, s2n};
@@ -102,6 +103,22 @@ fn measure(kind: &str, case: Case, round: u64) -> Result<Found, String> {
     }
 }
 
+/// Each measurement of who is at that place; the last is the first once more.
+fn rows_of(case: Case, (at, kind): (usize, &str), found: &[Found]) -> Vec<Row> {
+    let again = if at + 1 == KINDS.len() { AGAIN } else { "" };
+    let row = |(round, found): (usize, &Found)| Row {
+        library: kind.split_once('-').map_or(kind, |(library, _)| library).to_owned(),
+        round: i64::try_from(round).ok(),
+        n: i64::try_from(ASKERS * QUESTIONS).ok(),
+        p50_ns: Some(found.median),
+        p95_ns: Some(found.p95),
+        p99_ns: Some(found.p99),
+        bytes_per_second: Some(found.bytes),
+        ..Row::here(&format!("far {}", case.name), &format!("{kind}{again}"))
+    };
+    found.iter().enumerate().map(row).collect()
+}
+
 /// Where in what a server says its address and port are.
 fn address(at: &str) -> Option<(usize, usize)> {
     const HOST: &str = "127.0.0.1:";
@@ -129,6 +146,7 @@ pub fn section(count: usize) -> Result<Section, String> {
          of loss.\n",
         2 * DELAY.as_millis(),
     );
+    let mut rows = Vec::new();
     for case in CASES {
         let mut figures = KINDS.map(|kind| (kind, Vec::new()));
         for round in 0..count {
@@ -137,8 +155,10 @@ pub fn section(count: usize) -> Result<Section, String> {
             }
         }
         let _ = writeln!(text, "\n### questions of {}\n\n{}", case.name, table(&figures));
+        let all = figures.iter().enumerate();
+        rows.extend(all.flat_map(|(at, (kind, found))| rows_of(case, (at, kind), found)));
     }
-    Ok(Section::new("On a long path that loses", text))
+    Ok(Section::new("On a long path that loses", text).with_rows(rows))
 }
 
 fn table(figures: &[(&str, Vec<Found>)]) -> Table {

@@ -5,6 +5,7 @@ pub(crate) mod ours;
 use crate::child;
 use crate::far;
 use crate::results::Section;
+use crate::rows::{AGAIN, Row};
 use crate::stats::{least, median, most, quantile};
 use crate::table::{Table, goal, time};
 use greenroom::Idle;
@@ -249,14 +250,12 @@ pub fn section(names: &[&str], count: usize) -> Result<Section, String> {
          `greenroom-plain` tells the 64 bytes as a plain struct by the codec `Zerocopy`, the other two as a `Vec<u8>`, which \
          either end allocates. `ractor-cluster` is actors on two nodes, which is not encrypted.\n",
     );
+    let mut rows = Vec::new();
     for work in Work::ALL {
         if !names.is_empty() && !names.contains(&work.to_string().as_str()) {
             continue;
         }
         let figures = rounds(work, count)?;
-        let column = |at: usize, all: &[Vec<f64>]| -> Vec<f64> {
-            all.iter().filter_map(|round| round.get(at).copied()).collect()
-        };
         // The first two of the list.
         let ours = [0, 1].map(|at: usize| median(&column(0, &figures[at].1)));
         let _ = write!(text, "\n### {work}\n\n");
@@ -276,13 +275,58 @@ pub fn section(names: &[&str], count: usize) -> Result<Section, String> {
             table.row([(*kind).to_owned(), time(middle), second, spread, parked, spinning]);
         }
         let _ = writeln!(text, "{table}");
-        for (_, over, most) in GOALS.iter().filter(|(of, ..)| *of == work) {
-            let times = figures.iter().find(|(kind, _)| kind == over);
-            let times = times.map_or(f64::NAN, |(_, all)| median(&column(0, all)));
-            for (who, own) in [PARKED, SPINNING].iter().zip(ours) {
-                let _ = writeln!(text, "- {who} over {over}: {}", goal(own / times, *most));
+        text += &verdicts(work, &figures);
+        rows.extend(rows_of(work, &figures));
+    }
+    Ok(Section::new("Between processes", text).with_rows(rows))
+}
+
+/// Each measurement; the last of the list is the first once more.
+fn rows_of(work: Work, figures: &Figures) -> Vec<Row> {
+    let row = |at: usize, kind: &str, round: usize, found: &[f64]| {
+        let again = if at + 1 == figures.len() { AGAIN } else { "" };
+        let first = found.first().copied();
+        let is_ask = work == Work::Ask;
+        Row {
+            library: kind.split_once('-').map_or(kind, |(library, _)| library).to_owned(),
+            round: i64::try_from(round).ok(),
+            n: i64::try_from(count(work)).ok(),
+            ns_per_op: first.filter(|_| !is_ask),
+            p50_ns: first.filter(|_| is_ask),
+            p99_ns: found.get(1).copied().filter(|_| is_ask),
+            ..Row::here(&format!("net {work}"), &format!("{kind}{again}"))
+        }
+    };
+    let all = figures.iter().enumerate();
+    all.flat_map(|(at, (kind, rounds))| {
+        rounds.iter().enumerate().map(move |(round, found)| row(at, kind, round, found))
+    })
+    .collect()
+}
+
+/// One figure of each round.
+fn column(at: usize, all: &[Vec<f64>]) -> Vec<f64> {
+    all.iter().filter_map(|round| round.get(at).copied()).collect()
+}
+
+/// The goals of that work, and what came of them; those of questions are for the 99th percentile as well.
+fn verdicts(work: Work, figures: &Figures) -> String {
+    let columns: &[(usize, &str)] = match work {
+        Work::Ask => &[(0, ""), (1, ", 99th percentile")],
+        Work::Tell | Work::Bulk => &[(0, "")],
+    };
+    let of = |kind: &str, at: usize| {
+        let all = figures.iter().find(|(known, _)| *known == kind);
+        all.map_or(f64::NAN, |(_, all)| median(&column(at, all)))
+    };
+    let mut text = String::new();
+    for (_, over, most) in GOALS.iter().filter(|(known, ..)| *known == work) {
+        for (at, what) in columns {
+            for who in [PARKED, SPINNING] {
+                let ratio = of(who, *at) / of(over, *at);
+                let _ = writeln!(text, "- {who} over {over}{what}: {}", goal(ratio, *most));
             }
         }
     }
-    Ok(Section::new("Between processes", text))
+    text
 }
