@@ -6,6 +6,6 @@ use super::Row;
 
 /// The fewest workers first.
 pub(super) const MEASURED: [Row; 2] = [
-    (1, [(Locked, 493.4), (LockFree, 484.3), (Stealing, 459.5), (PerCore, 389.3)]),
-    (2, [(Locked, 713.4), (LockFree, 600.8), (Stealing, 510.6), (PerCore, 560.8)]),
+    (1, [(Locked, 385.7), (LockFree, 382.0), (Stealing, 361.3), (PerCore, 309.9)]),
+    (2, [(Locked, 584.9), (LockFree, 483.5), (Stealing, 433.1), (PerCore, 471.3)]),
 ];
