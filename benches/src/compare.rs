@@ -163,7 +163,7 @@ fn figures(rows: &[Row]) -> BTreeMap<Key<'_>, Figures> {
         let figures = all.entry(key).or_default();
         figures.ours = row.library == OURS;
         figures.instructions.extend(row.instructions_per_op);
-        figures.times.extend(row.ns_per_op);
+        figures.times.extend(row.ns_per_op.or(row.p50_ns).or(row.cpu_ns_per_op));
     }
     all
 }

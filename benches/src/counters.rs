@@ -81,7 +81,10 @@ impl Counts {
         Row {
             scheduler: "spsc".to_owned(),
             n: i64::try_from(VALUES).ok(),
-            instructions_per_op: each(self.instructions),
+            instructions_per_cycle: self
+                .instructions
+                .zip(self.cycles)
+                .map(|(of, in_)| of as f64 / in_ as f64),
             cycles_per_op: each(self.cycles),
             branches_missed_per_op: each(self.branches_missed),
             reads_missed_per_op: each(self.reads_missed),

@@ -187,6 +187,8 @@ rows! {
     cpu_ns_per_op: Option<f64>,
     /// How often a thread was switched to for one operation.
     switches_per_op: Option<f64>,
+    /// Instructions of one cycle.
+    instructions_per_cycle: Option<f64>,
     /// Cycles of one operation.
     cycles_per_op: Option<f64>,
     /// Branches of one operation that were foretold wrongly.
@@ -195,7 +197,7 @@ rows! {
     reads_missed_per_op: Option<f64>,
     /// What one idle actor added to the process.
     bytes_each: Option<f64>,
-    /// Memory of the whole process, at its most.
+    /// Memory of the whole process.
     resident_bytes: Option<i64>,
     /// Bytes that went by in a second.
     bytes_per_second: Option<f64>,

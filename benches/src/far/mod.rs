@@ -107,7 +107,7 @@ fn measure(kind: &str, case: Case, round: u64) -> Result<Found, String> {
 fn rows_of(case: Case, (at, kind): (usize, &str), found: &[Found]) -> Vec<Row> {
     let again = if at + 1 == KINDS.len() { AGAIN } else { "" };
     let row = |(round, found): (usize, &Found)| Row {
-        library: kind.split_once('-').map_or(kind, |(library, _)| library).to_owned(),
+        library: net::library(kind).to_owned(),
         round: i64::try_from(round).ok(),
         n: i64::try_from(ASKERS * QUESTIONS).ok(),
         p50_ns: Some(found.median),

@@ -281,6 +281,14 @@ pub fn section(names: &[&str], count: usize) -> Result<Section, String> {
     Ok(Section::new("Between processes", text).with_rows(rows))
 }
 
+/// What of that name is not a way to use it.
+pub(crate) fn library(kind: &str) -> &str {
+    match kind.split_once('-') {
+        Some((library @ (PARKED | "quinn" | "s2n"), _)) => library,
+        _ => kind,
+    }
+}
+
 /// Each measurement; the last of the list is the first once more.
 fn rows_of(work: Work, figures: &Figures) -> Vec<Row> {
     let row = |at: usize, kind: &str, round: usize, found: &[f64]| {
@@ -288,7 +296,7 @@ fn rows_of(work: Work, figures: &Figures) -> Vec<Row> {
         let first = found.first().copied();
         let is_ask = work == Work::Ask;
         Row {
-            library: kind.split_once('-').map_or(kind, |(library, _)| library).to_owned(),
+            library: library(kind).to_owned(),
             round: i64::try_from(round).ok(),
             n: i64::try_from(count(work)).ok(),
             ns_per_op: first.filter(|_| !is_ask),

@@ -91,6 +91,24 @@ mod tests {
     }
 
     proptest! {
+        /// What is passed over is what would be read, whatever is there.
+        // [LINK-3]
+        #[test]
+        fn a_message_is_passed_over_as_it_is_read(
+            lens in prop::collection::vec((0..300_usize, any::<bool>()), 1..4),
+            harm in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let mut bytes = packet(1, &lens);
+            harm.into_iter().for_each(|(at, byte)| *at.get_mut(&mut bytes) = byte);
+            bytes.truncate(cut.index(bytes.len() + 1));
+            let (mut read, mut passed) = (Reader::new(&bytes), Reader::new(&bytes));
+            while let Some(Ok(message)) = Message::next(&mut read) {
+                prop_assert_eq!(Message::pass_over(&mut passed), Some(message.payload.len() as u64));
+                prop_assert_eq!(read.rest(), passed.rest());
+            }
+        }
+
         /// Whether a packet is lent changes nothing but where its long messages lie: in it, if it is.
         // [RDMA-54]
         #[test]

@@ -63,7 +63,7 @@ impl Rdma {
 
     /// Connections at a time, 256 unless it is said; 32,511 at most, and no more than the device has room for. Links beyond stay
     /// with UDP. With it goes the most memory that may be
-    /// locked: for each, 1 MiB to receive into and 512 KiB to send from, when all are busy at once. Beside these there are 2 MiB for
+    /// locked: for each, 1 MiB to receive into and 512 KiB to send from, when all are busy at once. Beside these there are 3 MiB for
     /// long messages that actors keep as they came.
     #[must_use]
     pub fn connections_max(mut self, connections: NonZeroU16) -> Self {

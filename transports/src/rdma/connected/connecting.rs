@@ -116,7 +116,7 @@ impl<D: Device> Connected<D> {
                 away.end(&mut self.routes);
                 // Nothing came by it, and it is gone.
                 self.shared.on_gone(away.start, false);
-                self.memory.retry();
+                self.retry();
                 Err(error.into())
             }
         }

@@ -96,7 +96,7 @@ impl<D: Device> Connected<D> {
         link.end(&mut self.memory.spare);
         // [RDMA-18]
         self.shared.on_gone(claimed, was_connected);
-        self.memory.retry();
+        self.retry();
     }
 
     /// Whether there is no connection, nor a queue pair that is left of one.
@@ -117,6 +117,7 @@ impl<D: Device> Connected<D> {
         if let Ok(made) = made {
             self.shared = made;
             self.memory = Memory::new(self.config.slot_bytes);
+            self.lending.renew();
         }
     }
 }

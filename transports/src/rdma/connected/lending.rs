@@ -10,7 +10,7 @@
 //! Whoever keeps one may do so for ever, in whichever thread. So no peer waits for one to come back: when as many are out as
 //! may be, or memory is short, what comes is copied.
 
-use super::shared::{KEPT, Memory, SLAB};
+use super::shared::{KEPT, SLAB};
 use super::{Connected, Device};
 use crate::link::Lend;
 use greenroom::net::Bytes;
@@ -18,11 +18,14 @@ use parking_lot::Mutex;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::{Arc, Weak};
 
-/// So many are out at most: with slots of 16 KiB they are 2 MiB of locked memory. Who comes first has them.
-pub(in crate::rdma) const LENT_MAX: usize = 128;
+/// So many are held at most: with slots of 16 KiB they are 2 MiB of locked memory. Who comes first has them.
+pub(super) const LENT_MAX: usize = 128;
 
 /// So many stay for those who send.
 pub(super) const RESERVE: usize = KEPT + SLAB;
+
+/// So many slots that are all for this.
+pub(in crate::rdma) const LENDING: usize = LENT_MAX + RESERVE + SLAB;
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -31,24 +34,53 @@ pub(super) struct Lending<S> {
     back: Arc<Mutex<Vec<S>>>,
     /// Those that have not come back, as far as was looked.
     out: usize,
+    /// The same of memory that was let go but for these: each may hold all that was registered with it.
+    former: Vec<(Arc<Mutex<Vec<S>>>, usize)>,
     /// Whether there was no other slot for one that could have been lent.
     is_short: bool,
+    /// Whether the device had no more memory for it, since a connection was opened or ended.
+    is_refused: bool,
 }
 
 impl<S> Lending<S> {
     pub(super) fn new() -> Self {
-        Self { back: Arc::new(Mutex::new(Vec::with_capacity(LENT_MAX))), out: 0, is_short: false }
+        let (former, is_short, is_refused) = (Vec::new(), false, false);
+        Self { back: back(), out: 0, former, is_short, is_refused }
+    }
+
+    /// How many are held, with those that are held together with them.
+    fn held(&self) -> usize {
+        let former = self.former.iter().map(|(_, out)| out * SLAB).sum::<usize>();
+        self.out + crate::planted!("rdma-lends-anew": former => 0)
     }
 
     /// Whether one may be lent, for which there is another.
-    fn may_lend<D: Device<Slot = S>>(&mut self, memory: &Memory<D>) -> bool {
-        if crate::planted!("rdma-lends-all": self.out >= LENT_MAX => false) {
+    fn may_lend(&mut self, spare: usize) -> bool {
+        if crate::planted!("rdma-lends-all": self.held() >= LENT_MAX => false) {
             return false;
         }
-        let has_other = crate::planted!("rdma-lends-last": memory.spare.len() > RESERVE => true);
-        self.is_short |= !has_other && !memory.is_out;
+        let has_other = crate::planted!("rdma-lends-last": spare > RESERVE => true);
+        self.is_short |= !has_other && !self.is_refused;
         has_other
     }
+
+    /// All other memory is let go.
+    pub(super) fn renew(&mut self) {
+        if self.out > 0 {
+            let former = std::mem::replace(&mut self.back, back());
+            self.former.push((former, std::mem::take(&mut self.out)));
+        }
+    }
+
+    /// There may be more memory again.
+    pub(super) const fn retry(&mut self) {
+        self.is_refused = false;
+    }
+}
+
+/// Where slots come back to. None that comes finds no room.
+fn back<S>() -> Arc<Mutex<Vec<S>>> {
+    Arc::new(Mutex::new(Vec::with_capacity(LENT_MAX)))
 }
 
 /// A slot that is lent.
@@ -79,10 +111,17 @@ pub struct Came<'a, D: Device> {
     slot: Option<D::Slot>,
     place: Range<usize>,
     lending: &'a mut Lending<D::Slot>,
-    memory: &'a Memory<D>,
+    /// Slots that nobody uses.
+    spare: usize,
 }
 
-impl<D: Device> Came<'_, D> {
+impl<'a, D: Device> Came<'a, D> {
+    /// What came in a slot, all of it.
+    pub(super) fn new(slot: D::Slot, lending: &'a mut Lending<D::Slot>, spare: usize) -> Self {
+        let place = 0..slot.as_ref().len();
+        Self { slot: Some(slot), place, lending, spare }
+    }
+
     /// Leaves nothing but these of its bytes.
     pub(super) fn narrow(&mut self, place: Range<usize>) {
         self.place = place;
@@ -116,7 +155,7 @@ impl<D: Device> Lend for Came<'_, D> {
     }
 
     fn lend(&mut self) -> Option<Bytes> {
-        if self.slot.is_none() || !self.lending.may_lend(self.memory) {
+        if self.slot.is_none() || !self.lending.may_lend(self.spare) {
             return None;
         }
         self.lending.out += 1;
@@ -126,16 +165,6 @@ impl<D: Device> Lend for Came<'_, D> {
 }
 
 impl<D: Device> Connected<D> {
-    /// What came in a slot, all of it.
-    pub(super) fn came<'a>(
-        slot: D::Slot,
-        lending: &'a mut Lending<D::Slot>,
-        memory: &'a Memory<D>,
-    ) -> Came<'a, D> {
-        let place = 0..slot.as_ref().len();
-        Came { slot: Some(slot), place, lending, memory }
-    }
-
     /// Takes back what nobody keeps any more.
     pub(super) fn collect(&mut self) {
         if self.lending.out > 0 {
@@ -143,6 +172,12 @@ impl<D: Device> Connected<D> {
             self.lending.out -= back.len();
             self.memory.spare.append(&mut back);
         }
+        // What was registered with these is nobody's.
+        self.lending.former.retain_mut(|(back, out)| {
+            let back = std::mem::take(&mut *back.lock());
+            *out -= back.len();
+            *out > 0
+        });
     }
 
     /// How many somebody keeps.
@@ -152,11 +187,18 @@ impl<D: Device> Connected<D> {
         self.lending.out
     }
 
-    /// Sees to it that there are slots to be received into instead of those that are lent.
+    /// Sees to it that there are slots to be received into instead of those that are lent. Without them what comes is copied, and
+    /// nobody else has less for it.
     pub(super) fn make_room_to_lend(&mut self) {
-        if std::mem::take(&mut self.lending.is_short) {
-            // Without it what comes is copied.
-            let _ = self.memory.ensure(&self.device, RESERVE + 1);
+        if std::mem::take(&mut self.lending.is_short) && !self.lending.is_refused {
+            let wanted = (RESERVE + 1).saturating_sub(self.memory.spare.len()).max(SLAB);
+            self.lending.is_refused = !self.memory.extend(&self.device, wanted);
         }
+    }
+
+    /// There may be more memory again.
+    pub(super) const fn retry(&mut self) {
+        self.memory.retry();
+        self.lending.retry();
     }
 }

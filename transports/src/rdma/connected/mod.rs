@@ -302,7 +302,7 @@ impl<D: Device> Connected<D> {
         let pair = self.device.connected(&self.completions, Some(&self.shared.queue), &config)?;
         // [RDMA-10] Before the peer can know that this end is there.
         let start = self.receives();
-        self.memory.retry();
+        self.retry();
         let ensured = self.shared.ensure(&self.device, &mut self.memory, start);
         if let Err(ConnectionError::Device(error)) = ensured {
             self.fail_all(Ended::Device(error));

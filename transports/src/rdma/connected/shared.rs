@@ -77,9 +77,17 @@ impl<D: Device> Memory<D> {
         !self.is_out || self.spare.len() > KEPT
     }
 
+    /// So many more, for who can do without them; says whether there were.
+    pub(super) fn extend(&mut self, device: &D, count: usize) -> bool {
+        let made = device.register(count, self.slot_bytes);
+        let is_made = made.is_ok();
+        self.spare.extend(made.into_iter().flatten());
+        is_made
+    }
+
     /// Sees to it that so many are spare. What is not to be had is asked for ever more seldom, for the system is asked
     /// each time.
-    pub(super) fn ensure(&mut self, device: &D, count: usize) -> Result<(), ConnectionError> {
+    fn ensure(&mut self, device: &D, count: usize) -> Result<(), ConnectionError> {
         if self.spare.len() >= count {
             return Ok(());
         }

@@ -27,8 +27,8 @@ impl<D: Device> Connected<D> {
         }
         if self.has_taken {
             self.reap();
-            self.make_room_to_lend();
             self.settle();
+            self.make_room_to_lend();
         }
         packets
     }
@@ -70,7 +70,10 @@ impl<D: Device> Connected<D> {
         sink: &mut impl FnMut(ConnectionId, &mut Came<'_, D>),
     ) -> bool {
         let Some(slot) = self.shared.received(completion) else { return false };
-        let mut came = Self::came(slot, &mut self.lending, &self.memory);
+        // Where there is no more memory, those who wait for more come first.
+        let is_needed = self.memory.is_out && !self.waiting.is_empty();
+        let spare = if is_needed { 0 } else { self.memory.spare.len() };
+        let mut came = Came::new(slot, &mut self.lending, spare);
         // What comes for a connection that has ended is nobody's, but for the memory.
         let mut is_packet = Ok(false);
         if let Some(&index) = self.routes.get(&completion.qpn)

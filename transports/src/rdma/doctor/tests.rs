@@ -56,7 +56,7 @@ fn a_limit_below_what_all_connections_take_is_slow() {
     assert_eq!((slow.state, &*slow.mend), (State::Slow, LOCK_MORE));
     assert!(
         slow.seen
-            .ends_with("256 connections that are all busy, and what actors may keep, take 387 MiB"),
+            .ends_with("256 connections that are all busy, and what actors may keep, take 389 MiB"),
         "{}",
         slow.seen
     );

@@ -80,7 +80,7 @@ fn who_keeps_packets_of_a_device_does_not_hold_it_open() {
     }
 }
 
-// [RDMA-45] [RDMA-46] [RDMA-54]
+// [RDMA-45] [RDMA-46]
 #[test]
 #[ignore = "needs an RDMA device"]
 fn a_device_that_is_pulled_is_let_go_and_another_one_is_found() {

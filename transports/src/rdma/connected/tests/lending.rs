@@ -7,7 +7,7 @@ use super::*;
 struct Lent {
     fabric: Fabric,
     ends: [Connected<SimDevice>; 2],
-    id: ConnectionId,
+    ids: [ConnectionId; 2],
     /// Packets have numbers.
     sent: u32,
     packets: Vec<(u32, Bytes)>,
@@ -25,12 +25,12 @@ impl Lent {
     /// One that has what it needs at first.
     fn short() -> Self {
         let (fabric, ends, ids) = pair();
-        Self { fabric, ends, id: ids[0], sent: 0, packets: Vec::new() }
+        Self { fabric, ends, ids, sent: 0, packets: Vec::new() }
     }
 
     /// So many packets more come; says how many were lent.
     fn send(&mut self, count: u32) -> usize {
-        let Self { fabric, ends: [left, right], id, sent, packets } = self;
+        let Self { fabric, ends: [left, right], ids: [id, _], sent, packets } = self;
         let (before, until) = (packets.len(), *sent + count);
         let mut came = *sent;
         for turn in 0.. {
@@ -57,6 +57,22 @@ impl Lent {
             }
         }
         packets.len() - before
+    }
+
+    /// Another connection takes the place of this one, and with it other memory.
+    fn reconnect(&mut self) {
+        let Self { fabric, ends, ids, .. } = self;
+        for (end, id) in ends.iter_mut().zip(&*ids) {
+            end.end(*id);
+        }
+        while !ends.iter().all(Connected::is_unused) {
+            fabric.advance(fabric.now() + Duration::from_millis(1));
+            ends.iter_mut().for_each(|end| _ = end.poll(|_, _| panic!("nobody says anything")));
+        }
+        *ids = [0, 1].map(|at: usize| ends[at].open(at as u32).expect("room for it"));
+        let [left, right] = [0, 1].map(|at: usize| ends[at].endpoint(ids[at]).expect("it is open"));
+        ends[0].connect(ids[0], &right, SMALL.receives).expect("they fit");
+        ends[1].connect(ids[1], &left, SMALL.receives).expect("they fit");
     }
 
     /// Nobody keeps any, and all were as they were sent.
@@ -100,6 +116,25 @@ fn where_memory_is_short_some_stays_for_those_who_send() {
     assert_eq!(lent.send(few as u32), few);
 }
 
+/// What was registered with it is held as well, for nobody.
+// [RDMA-54]
+#[test]
+fn who_keeps_some_of_each_connection_is_lent_fewer() {
+    let mut lent = Lent::new();
+    let (mut kept, mut before) = (Vec::new(), LENT_MAX + 1);
+    for _ in 0..4 {
+        let now = lent.send(3 * LENT_MAX as u32);
+        assert!(now < before, "{now} are lent, and {before} before");
+        before = now;
+        kept.extend(lent.packets.pop());
+        lent.let_go();
+        lent.reconnect();
+    }
+    assert_eq!(lent.send(200), 0);
+    kept.clear();
+    assert!(lent.send(3 * LENT_MAX as u32) == LENT_MAX, "all have come back");
+}
+
 // [RDMA-54]
 #[test]
 fn what_is_lent_outlives_its_queue_pairs() {
@@ -134,7 +169,7 @@ fn what_is_lent_comes_back_from_other_threads() {
 #[test]
 fn a_panic_with_what_is_lent_loses_no_more_than_that() {
     let mut lent = Lent::new();
-    let Lent { fabric, ends: [left, right], id, .. } = &mut lent;
+    let Lent { fabric, ends: [left, right], ids: [id, _], .. } = &mut lent;
     let posted = right.receives_posted();
     assert_eq!(left.send(*id, |slot| put(slot, b"more")), Ok(4));
     left.flush();

@@ -60,7 +60,12 @@ struct Slab {
 impl Drop for Slab {
     fn drop(&mut self) {
         let Some(domain) = self.domain.upgrade() else { return };
-        domain.registrations.lock().retain(|other| !Arc::ptr_eq(&other.region, &self.region));
+        let mut registrations = domain.registrations.lock();
+        let at = registrations.iter().position(|other| Arc::ptr_eq(&other.region, &self.region));
+        let ended = at.map(|at| registrations.swap_remove(at));
+        // The system is asked with the lock free.
+        drop(registrations);
+        drop(ended);
     }
 }
 

@@ -10,7 +10,7 @@
 //! 2. A [`Slot`] is the only one to its piece of memory, which stays where it is until the last slot is gone and the device has
 //!    forgotten it. What was posted lies in the queue's ring, where nobody can reach it, and the ring holds the device.
 //! 3. What the device may still touch is not freed: if a queue or a registration cannot be destroyed, its
-//!    memory, and what it was made of, is left to the device for ever.
+//!    memory is left to the device for ever, and that of a queue with what the queue was made of.
 //! 4. The library's functions may be called by several threads at once, for the same object too; that is
 //!    libibverbs' own promise.
 //! 5. A completion is only made by polling, and its number and queue cannot be changed outside of
