@@ -5,7 +5,8 @@
 
 use super::Rdma;
 use super::carrier::CONFIG;
-use super::connected::lending::LENDING;
+use super::connected::lending::{LENT_MAX, RESERVE};
+use super::connected::shared::SLAB;
 use super::connected::{Config, Connected};
 use super::ib::{self, IbDevice, IbVerbs};
 use super::pick::ports;
@@ -180,7 +181,7 @@ const LOCK_MORE: &str = "let the service lock memory: LimitMEMLOCK=infinity in i
 /// Whether there is memory for the packets of all connections; `limit` is what this user may lock, if that binds it.
 fn memory<D: Device>(device: &D, config: &Config, limit: Option<u64>, at: &str) -> Finding {
     let slots = config.receives as usize + config.sends as usize;
-    let slots = slots * usize::from(config.connections_max) + LENDING;
+    let slots = slots * usize::from(config.connections_max) + LENT_MAX + RESERVE + SLAB;
     let wanted = (slots * config.slot_bytes) as u64;
     let takes = format!(
         "{} connections that are all busy, and what actors may keep, take {} MiB",

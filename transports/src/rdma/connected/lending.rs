@@ -19,13 +19,10 @@ use std::ops::{Deref, DerefMut, Range};
 use std::sync::{Arc, Weak};
 
 /// So many are held at most: with slots of 16 KiB they are 2 MiB of locked memory. Who comes first has them.
-pub(super) const LENT_MAX: usize = 128;
+pub(in crate::rdma) const LENT_MAX: usize = 128;
 
 /// So many stay for those who send.
-pub(super) const RESERVE: usize = KEPT + SLAB;
-
-/// So many slots that are all for this.
-pub(in crate::rdma) const LENDING: usize = LENT_MAX + RESERVE + SLAB;
+pub(in crate::rdma) const RESERVE: usize = KEPT + SLAB;
 
 /// See the [module](self).
 #[derive(Debug)]

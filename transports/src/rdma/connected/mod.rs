@@ -24,7 +24,7 @@ mod ending;
 pub(super) mod lending;
 mod link;
 mod settle;
-mod shared;
+pub(super) mod shared;
 mod taking;
 
 pub use super::credit::PREFIX_BYTES;

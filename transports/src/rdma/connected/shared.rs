@@ -14,7 +14,7 @@ use super::ConnectionError;
 use std::collections::VecDeque;
 
 /// Slots that are registered at a time.
-pub(super) const SLAB: usize = 32;
+pub(in crate::rdma) const SLAB: usize = 32;
 
 /// Slots that are not posted while there are no others, for without sends everything stands still.
 pub(super) const KEPT: usize = 4;
