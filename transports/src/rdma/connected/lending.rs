@@ -187,7 +187,7 @@ impl<D: Device> Connected<D> {
     /// Sees to it that there are slots to be received into instead of those that are lent. Without them what comes is copied, and
     /// nobody else has less for it.
     pub(super) fn make_room_to_lend(&mut self) {
-        if std::mem::take(&mut self.lending.is_short) && !self.lending.is_refused {
+        if std::mem::take(&mut self.lending.is_short) {
             let wanted = (RESERVE + 1).saturating_sub(self.memory.spare.len()).max(SLAB);
             self.lending.is_refused = !self.memory.extend(&self.device, wanted);
         }
