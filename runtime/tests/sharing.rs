@@ -98,6 +98,40 @@ impl Clerk {
     }
 }
 
+/// Has always something to do.
+#[derive(Actor)]
+struct Restless {
+    rests: Arc<AtomicBool>,
+}
+
+#[handlers]
+impl Restless {
+    #[tell]
+    fn go(&mut self, cx: &mut Context<Self>) {
+        if !self.rests.load(Ordering::Relaxed) {
+            cx.me().go().try_send().unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_waits_behind_a_handler_that_blocks_is_run_by_a_worker_that_is_never_without_work() {
+    for scheduler in SHARING {
+        on(2, scheduler(), async |system| {
+            let rests = Arc::new(AtomicBool::new(false));
+            let restless = Restless { rests: Arc::clone(&rests) };
+            system.spawn::<Restless>(restless).await.unwrap().go().await.unwrap();
+            let guest = Guest { seated: Arc::default() };
+            let guest = system.spawn::<Guest>(guest).await.unwrap();
+            let clerk = system.spawn::<Clerk>(Clerk).await.unwrap();
+            for _ in 0..100 {
+                clerk.wait_for(guest.clone()).within(LONG).await.unwrap();
+            }
+            rests.store(true, Ordering::Relaxed);
+        });
+    }
+}
+
 #[test]
 fn what_waits_behind_a_handler_that_is_long_for_once_is_run_by_a_sleeper() {
     for scheduler in SHARING {

@@ -447,8 +447,8 @@ impl<Q: ReadySlots> Coordinator<Q> {
 
     /// Whether a mailbox is in the very same hold as ever.
     fn lasts(&self, slot: u32, word: Word) -> bool {
-        // Relaxed: the lock around the holds orders this behind the hold's beginning, and one that
-        // has ended does not come back.
+        // Relaxed: the lock around the holds orders this behind the hold's beginning. One that has
+        // ended comes back after 2^29 others, whose last one would be ended in its place.
         self.words[slot as usize].load(Ordering::Relaxed) == word.0
     }
 

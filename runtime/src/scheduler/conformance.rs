@@ -139,6 +139,41 @@ fn starves_none(queue: &impl ReadyQueue, ids: &[WorkerId], hint: Hint, priority:
     }
 }
 
+/// Checks what the runtime's own queues for all workers promise beside that: what waits behind a handler that blocks its
+/// worker comes to another one, though that has an actor that is always ready.
+#[cfg(test)]
+pub(super) fn frees_the_stuck(queue: &impl ReadyQueue) {
+    // SAFETY: this thread alone is a worker of the check, both in turn.
+    let stuck = unsafe { worker(0) };
+    // SAFETY: as above.
+    let busy = unsafe { worker(1) };
+    for number in 1..=WAITING {
+        let hint = if number % 10 == 0 { Hint::Next } else { Hint::Back };
+        queue.push(Origin::Worker(stuck), Ready::fake(number, Priority::Normal), hint);
+    }
+    let mut batch = Batch::new();
+    queue.pop(stuck, &mut batch);
+    let mut waiting = WAITING - batch.len();
+    while let Some(ready) = batch.pop() {
+        ready.into_fake();
+    }
+    queue.push(Origin::Worker(busy), Ready::fake(0, Priority::Normal), Hint::Back);
+    for _ in 0..100_000 {
+        queue.pop(busy, &mut batch);
+        while let Some(ready) = batch.pop() {
+            match ready.into_fake() {
+                0 => push_again(queue, busy, Ready::fake(0, Priority::Normal), Hint::Back),
+                _ => waiting = waiting.saturating_sub(1),
+            }
+        }
+        if waiting == 0 {
+            break;
+        }
+    }
+    assert_eq!(waiting, 0, "a worker that takes nothing any more keeps nothing back");
+    drain(queue, busy, 1);
+}
+
 /// What one worker pushed, another one finds when it is the only one to look.
 fn shares_between_workers(queue: &impl ReadyQueue) {
     // SAFETY: this thread alone is a worker of the check, both in turn.

@@ -5,15 +5,20 @@
 //! whose handler blocks its worker delays nobody else.
 //!
 //! Fairness: a worker runs what it has claimed, in order, before it claims again, and nothing joins a
-//! claim later. High actors wait in a second queue of that kind, from which they are taken one at a
+//! claim later. Every [`LOOK_INTERVAL`]th time it looks first whether another one is [stuck](super::pulse), and
+//! takes from what that has claimed. High actors wait in a second queue of that kind, from which they are taken one at a
 //! time, before what is claimed.
 
+use super::pulse::Pulse;
 use super::{Batch, Origin, ReadyQueue, WorkerId};
 use crate::queue::mpmc::Mpmc;
 use crate::queue::ring::Ring;
 use crate::sync::{AtomicBool, AtomicU32, Ordering};
 use crate::task::priority::is_for_normal;
 use crate::task::{Hint, Priority, Ready};
+
+/// Pops between two looks at another worker.
+const LOOK_INTERVAL: u32 = 64;
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -30,13 +35,15 @@ pub(crate) struct LockFreeQueue {
 struct Local {
     /// What it has claimed and not begun to run.
     claimed: Ring,
+    pulse: Pulse,
     /// Picks at which a high actor waited; atomic only to be shareable.
     picks: AtomicU32,
 }
 
 impl LockFreeQueue {
     pub(crate) fn new(workers: usize) -> Self {
-        let local = |_| Local { claimed: Ring::new(), picks: AtomicU32::new(0) };
+        let local =
+            |_| Local { claimed: Ring::new(), pulse: Pulse::default(), picks: AtomicU32::new(0) };
         Self {
             shared: Mpmc::new(),
             high: Mpmc::new(),
@@ -60,7 +67,12 @@ impl LockFreeQueue {
 
     #[inline]
     fn pop_normal(&self, index: usize) -> Option<usize> {
-        let own = &self.locals[index].claimed;
+        let Local { claimed: own, pulse, .. } = &self.locals[index];
+        if pulse.beat().is_multiple_of(LOOK_INTERVAL)
+            && let Some(word) = self.free_stuck(index)
+        {
+            return Some(word);
+        }
         own.pop()
             .or_else(|| self.shared.claim(self.locals.len(), own))
             .or_else(|| self.steal(index, own))
@@ -81,6 +93,14 @@ impl LockFreeQueue {
         } else {
             pop_high().or_else(|| self.pop_normal(index))
         }
+    }
+
+    /// Half of what a worker has claimed that takes nothing any more.
+    #[cold]
+    fn free_stuck(&self, index: usize) -> Option<usize> {
+        let Local { claimed: own, pulse, .. } = &self.locals[index];
+        let stuck = pulse.stuck(index, self.locals.len(), |other| &self.locals[other].pulse)?;
+        self.locals[stuck].claimed.steal_into(own)
     }
 
     /// Half of what another worker has claimed, beginning with the next one.

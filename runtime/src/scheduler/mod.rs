@@ -35,6 +35,8 @@ mod per_core;
 #[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]
+mod pulse;
+#[cfg(not(loom))]
 mod queues;
 #[cfg(not(loom))]
 mod ready_queue;

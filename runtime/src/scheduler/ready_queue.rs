@@ -126,7 +126,9 @@ pub trait ReadyQueue: Send + Sync + 'static {
         self.push(Origin::Worker(worker), ready, Hint::Back);
     }
 
-    /// Moves actors for `worker` to run into `batch`, which is empty; none if there is nothing.
+    /// Moves actors for `worker` to run into `batch`, which is empty; none if there is nothing. Never more than
+    /// [`Batch::CAPACITY`]: the batch panics then, as the queue may, and a queue that has panicked is not asked again: what
+    /// is in it never runs nor ends, and its system does not, either.
     fn pop(&self, worker: WorkerId, batch: &mut Batch);
 
     /// Takes the first actor that [`pop`](ReadyQueue::pop) would move into `batch`, which is empty and gets the others.

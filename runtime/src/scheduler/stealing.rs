@@ -7,10 +7,11 @@
 //! ring, the injector, and then takes half of another worker's ring, or its slot.
 //!
 //! Fairness: the slot is used at most [`SLOT_STREAK_MAX`] times in a row, and every
-//! [`INJECTOR_INTERVAL`]th pop looks into the injector first. High actors, wherever they come from, wait
+//! [`INJECTOR_INTERVAL`]th pop looks first whether a worker is [stuck](super::pulse), and into the injector. High actors, wherever they come from, wait
 //! in a shared queue of their own, so that whichever worker is free first runs them.
 
 use super::lane::Lane;
+use super::pulse::Pulse;
 use super::{Batch, Origin, ReadyQueue, WorkerId};
 use crate::queue::ring::{CAPACITY, Ring};
 use crate::sync::{AtomicU32, AtomicUsize, CachePadded, Ordering, planted};
@@ -25,14 +26,14 @@ const INJECTOR_INTERVAL: u32 = 61;
 /// Actors taken from the injector at once.
 const INJECTOR_BATCH: usize = 16;
 
-/// One worker's part. `streak`, `tick`, `seed` and `picks` are its own; they are atomic only to be
+/// One worker's part. `streak`, `seed` and `picks` are its own; they are atomic only to be
 /// shareable.
 #[derive(Debug)]
 struct Local {
     slot: CachePadded<AtomicUsize>,
     ring: Ring,
     streak: AtomicU32,
-    tick: AtomicU32,
+    pulse: Pulse,
     seed: AtomicU32,
     /// Picks at which a high actor waited.
     picks: AtomicU32,
@@ -52,7 +53,7 @@ impl StealingQueue {
             slot: CachePadded(AtomicUsize::new(0)),
             ring: Ring::new(),
             streak: AtomicU32::new(0),
-            tick: AtomicU32::new(0),
+            pulse: Pulse::default(),
             seed: AtomicU32::new(u32::try_from(index).unwrap_or(0).wrapping_mul(0x9E37_79B9) | 1),
             picks: AtomicU32::new(0),
         };
@@ -172,17 +173,28 @@ impl StealingQueue {
     #[inline]
     fn pop_normal(&self, worker: WorkerId) -> Option<Ready> {
         let local = &self.locals[worker.index()];
-        // Relaxed: only the worker itself uses its tick.
-        let tick = local.tick.load(Ordering::Relaxed).wrapping_add(1);
-        local.tick.store(tick, Ordering::Relaxed);
-        if tick.is_multiple_of(INJECTOR_INTERVAL)
-            && let Some(injected) = self.pop_injected(local)
+        if local.pulse.beat().is_multiple_of(INJECTOR_INTERVAL)
+            && let Some(late) = self.pop_late(worker.index())
         {
-            return Some(injected);
+            return Some(late);
         }
         let Some(word) = Self::pop_own(local) else { return self.pop_elsewhere(worker) };
         // SAFETY: each word was made by `into_word` and is taken out once.
         Some(unsafe { Ready::from_word(word) })
+    }
+
+    /// An actor that others would have taken long ago, were they not stuck or busy with their own.
+    #[inline(never)]
+    fn pop_late(&self, worker: usize) -> Option<Ready> {
+        let (local, count) = (&self.locals[worker], self.locals.len());
+        let stuck = local.pulse.stuck(worker, count, |index| &self.locals[index].pulse);
+        let word = stuck.and_then(|stuck| {
+            let victim = &self.locals[stuck];
+            victim.ring.steal_into(&local.ring).or_else(|| Self::take_slot(victim))
+        });
+        // SAFETY: each word was made by `into_word` and is taken out once.
+        let taken = word.map(|word| unsafe { Ready::from_word(word) });
+        taken.or_else(|| self.pop_injected(local))
     }
 
     /// An actor that waits where the worker looks last.

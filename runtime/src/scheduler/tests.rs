@@ -7,6 +7,8 @@ mod homes;
 #[cfg(not(shuttle))]
 use super::Guarded;
 #[cfg(not(shuttle))]
+use super::conformance::frees_the_stuck;
+#[cfg(not(shuttle))]
 use super::ready_queue_of_one_thread_conforms;
 #[cfg(not(shuttle))]
 use super::unsteady::Unsteady;
@@ -202,6 +204,17 @@ fn a_guarded_queue_conforms() {
     ready_queue_conforms(|workers| {
         Guarded::checked(Box::new(StealingQueue::new(workers)), workers)
     });
+}
+
+#[cfg(not(shuttle))]
+#[test]
+fn who_takes_nothing_any_more_keeps_nothing_back() {
+    frees_the_stuck(&LockedQueue::new(2));
+    frees_the_stuck(&LockFreeQueue::new(2));
+    frees_the_stuck(&StealingQueue::new(2));
+    // Whom a worker watches goes from one to the next.
+    frees_the_stuck(&LockFreeQueue::new(5));
+    frees_the_stuck(&StealingQueue::new(5));
 }
 
 /// Without rarities, which a world has.
