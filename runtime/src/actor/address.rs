@@ -177,6 +177,9 @@ impl<P: Protocol> Ref<P> {
     /// [`MigrateError`]; nothing has changed then.
     pub fn migrate(&self, worker: usize) -> Result<(), MigrateError> {
         let workers = self.cell().core.workers();
+        if self.cell().vtable.distant {
+            return Err(MigrateError::Elsewhere);
+        }
         if self.cell().home() == Home::ANY {
             return Err(MigrateError::NoHome);
         }

@@ -243,6 +243,9 @@ pub enum MigrateError {
         /// How many there are.
         workers: usize,
     },
+    /// The actor lives on another node, which alone moves it.
+    #[error("the actor lives on another node")]
+    Elsewhere,
     /// The actor is ending or has ended.
     #[error("the actor is ending or has ended")]
     Ended,

@@ -4,7 +4,8 @@ use crate::stage::{Book, BookApi, Place, SHORT, between, book, identity, once, o
 use crate::support::{Builds, LONG, soon, until_async};
 use greenroom::net::{ConnectError, Export, ExportError, LookupError, Loopback, Node};
 use greenroom::{
-    Actor, AskError, Context, Ref, Scheduler, System, TellError, Undelivered, handlers,
+    Actor, AskError, Context, MigrateError, Ref, Scheduler, System, TellError, Undelivered,
+    handlers,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +51,7 @@ fn references_to_one_actor_are_one() {
         assert_eq!(back.divide(9, 3).await, Ok(3));
         assert_eq!(here.node.peers().len(), 1);
         assert!(!far.stop() && !far.drain() && !far.kill(), "its own node ends it");
+        assert_eq!(far.migrate(0), Err(MigrateError::Elsewhere), "and moves it");
         assert_eq!(near.divide(9, 3).await, Ok(3));
     });
 }
