@@ -138,7 +138,8 @@ impl Level {
     #[inline]
     pub(crate) fn give(&self, count: usize, marks: impl Marks) {
         // AcqRel: releases the use of the places to those who take them; the rendezvous of invariant 4.
-        let before = self.word.fetch_sub(count * ONE, Ordering::AcqRel);
+        let order = planted!("level-give-relaxed": Ordering::AcqRel => Ordering::Relaxed);
+        let before = self.word.fetch_sub(count * ONE, order);
         let left = before / ONE - count;
         let serves = before & QUEUED != 0 && left <= self.mark.resume;
         let falls = before & OVERLOADED != 0 && left <= self.mark.low;
