@@ -58,8 +58,9 @@ impl Gate {
 
     /// Leaves. The list must have forgotten the caller.
     pub(crate) fn leave(&self) -> Leave {
-        // AcqRel: releases what was done inside to `count`, and is the rendezvous with `orphan`.
-        match self.0.fetch_sub(1, Ordering::AcqRel) {
+        // AcqRel: releases what was done inside to `count` and to who leaves last, and is the rendezvous with `orphan`.
+        let order = planted!("gate-leave-relaxed": Ordering::AcqRel => Ordering::Relaxed);
+        match self.0.fetch_sub(1, order) {
             before if before & !FLAGS != 1 || before & SEALED == 0 => Leave::Others,
             before if before & ORPHANED == 0 => Leave::Nobody,
             _ => Leave::Orphan,

@@ -1,13 +1,20 @@
-//! loom: some enter and leave while another one seals and walks the list.
+//! loom: some enter and leave while another one seals and walks the list; whoever ends it all sees what they did.
 
 use super::{Gate, Leave};
-use crate::sync::{Arc, AtomicUsize, Mutex, Ordering, thread};
+use crate::sync::{Arc, AtomicUsize, Mutex, Ordering, UnsafeCell, thread};
 
 struct House {
     gate: Gate,
     list: Mutex<Vec<usize>>,
     ends: AtomicUsize,
+    /// What each one did inside, who are 1 and 2.
+    deeds: [UnsafeCell<usize>; 2],
 }
+
+// SAFETY: that deeds are read by who ends the house, after those who were inside, is what loom checks.
+unsafe impl Send for House {}
+// SAFETY: as above.
+unsafe impl Sync for House {}
 
 impl House {
     fn new() -> Arc<Self> {
@@ -15,6 +22,7 @@ impl House {
             gate: Gate::new(),
             list: Mutex::new(Vec::new()),
             ends: AtomicUsize::new(0),
+            deeds: [1, 2].map(|_| UnsafeCell::new(0)),
         })
     }
 
@@ -24,9 +32,20 @@ impl House {
 
     fn leave(&self, who: usize) {
         self.list.lock().retain(|&listed| listed != who);
+        // SAFETY: each one's own while it is inside, which loom checks.
+        self.deeds[who - 1].with_mut(|deed| unsafe { *deed = who });
         if self.gate.leave() == Leave::Orphan {
-            self.ends.fetch_add(1, Ordering::Relaxed);
+            self.end();
         }
+    }
+
+    /// Nobody is inside, and nobody will come: all that was done there is seen, also without the list's lock.
+    fn end(&self) {
+        for deed in &self.deeds {
+            // SAFETY: who did it has left, which loom checks.
+            deed.with(|deed| unsafe { *deed });
+        }
+        self.ends.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -56,15 +75,13 @@ fn an_orphaned_house_is_ended_once() {
             thread::spawn(move || {
                 match house.gate.enter(|| house.list.lock(), |list| list.push(who)) {
                     Ok(()) => house.leave(who),
-                    Err(Leave::Orphan) => {
-                        house.ends.fetch_add(1, Ordering::Relaxed);
-                    }
+                    Err(Leave::Orphan) => house.end(),
                     Err(_) => {}
                 }
             })
         });
         if house.gate.orphan() {
-            house.ends.fetch_add(1, Ordering::Relaxed);
+            house.end();
         }
         for thread in threads {
             thread.join().unwrap();
