@@ -319,12 +319,10 @@ impl<Q: ReadySlots> Coordinator<Q> {
             };
             // AcqRel: releases what the caller did to the drain and to the next change; acquires the
             // run before. Relaxed: only a guess again.
-            match state.compare_exchange_weak(
-                word.0,
-                word.at(next).0,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            ) {
+            let order =
+                planted!("coordinator-register-relaxed": Ordering::AcqRel => Ordering::Relaxed);
+            let next = word.at(next).0;
+            match state.compare_exchange_weak(word.0, next, order, Ordering::Relaxed) {
                 Ok(_) => {
                     let was_idle = planted!("coordinator-stale-wake":
                         word.phase() == Phase::Idle => word.phase() != Phase::Cancelled);
@@ -415,7 +413,9 @@ impl<Q: ReadySlots> Coordinator<Q> {
             let next = word.after(result, planted!("coordinator-note-lost": noted => false));
             // AcqRel: releases the run to the next; acquires what was registered during it.
             // Relaxed: only a guess again.
-            match state.compare_exchange_weak(word.0, next.0, Ordering::AcqRel, Ordering::Relaxed) {
+            let order =
+                planted!("coordinator-result-relaxed": Ordering::AcqRel => Ordering::Relaxed);
+            match state.compare_exchange_weak(word.0, next.0, order, Ordering::Relaxed) {
                 Ok(_) => break next,
                 Err(changed) => word = Word(changed),
             }

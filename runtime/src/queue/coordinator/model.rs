@@ -48,7 +48,7 @@ impl<Q: ReadySlots> Stage<Q> {
     }
 
     fn handled(&self) -> usize {
-        // SAFETY: the other threads have ended.
+        // SAFETY: the other threads have ended, or are done with it, which loom checks.
         self.handled.with(|handled| unsafe { *handled })
     }
 }
@@ -81,6 +81,29 @@ fn nothing_is_overlooked_behind_a_lock() {
 #[test]
 fn nothing_is_overlooked_without_a_lock() {
     nothing_is_overlooked(|| Coordinator::lock_free(1));
+}
+
+/// What a caller did before a registration that was not known is seen by the run that follows, whatever hands it over.
+#[test]
+fn who_runs_sees_what_was_before_its_registration() {
+    loom::model(|| {
+        let stage = Stage::new(Coordinator::locked(1));
+        assert_eq!(stage.coordinator.register_ready(MAILBOX), Registered::Queued);
+        let caller = stage.clone();
+        let caller = thread::spawn(move || {
+            // SAFETY: nobody else's before it is registered, which loom checks.
+            caller.handled.with_mut(|letter| unsafe { *letter = 1 });
+            caller.coordinator.register_ready(MAILBOX)
+        });
+        let mut out = Vec::with_capacity(1);
+        stage.coordinator.drain_ready_cycle(1, &mut out);
+        stage.coordinator.handle_invoke_result(MAILBOX, DONE, Duration::ZERO);
+        // A second run there is for the caller's sake alone.
+        if stage.coordinator.drain_ready_cycle(1, &mut out) > 0 {
+            assert_eq!(stage.handled(), 1);
+        }
+        caller.join().expect("no panic");
+    });
 }
 
 /// A worker and a caller from outside register the mailboxes of the other worker, who drains meanwhile.
