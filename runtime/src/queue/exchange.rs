@@ -157,7 +157,7 @@ pub enum CallError<P, U> {
     /// As many calls as allowed wait for this node's answer. Poll, then try again.
     #[error("too many calls to this node wait for an answer")]
     Full(P, U),
-    /// The other node has left.
+    /// The other node has left; what it did before is visible.
     #[error("the node has left")]
     Disconnected(P, U),
     /// There is no such node, or it is this one.
@@ -171,7 +171,7 @@ pub enum NotifyError<P> {
     /// The room beside calls and replies is used up. Flush, then try again later.
     #[error("there is no room for a notice")]
     Full(P),
-    /// The other node has left.
+    /// The other node has left; what it did before is visible.
     #[error("the node has left")]
     Disconnected(P),
     /// There is no such node, or it is this one.

@@ -94,8 +94,10 @@ impl<P: Send> Wires<P> for Inboxes<P> {
 
 impl<P: Send> Drop for Inboxes<P> {
     fn drop(&mut self) {
-        // Release: pairs with the Acquire in `has_left`. Before the last packets: who has read those calls no more.
-        self.left[self.id].store(true, Ordering::Release);
+        // Release: what the node did before is visible to who sees this; pairs with the Acquire in `has_left`. Before the
+        // last packets: who has read those calls no more.
+        let order = planted!("mesh-left-relaxed": Ordering::Release => Ordering::Relaxed);
+        self.left[self.id].store(true, order);
         let own = self.id;
         for to in (0..self.out.len()).filter(|to| *to != own) {
             self.write(to, Packet::Left);

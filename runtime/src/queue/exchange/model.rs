@@ -1,8 +1,8 @@
 //! loom: nodes that call each other at the same time, and one that leaves.
 
-use super::{Node, Received, Wires};
+use super::{CallError, Node, Received, Wires};
 use crate::queue::{flux, mesh};
-use crate::sync::thread;
+use crate::sync::{Arc, AtomicUsize, Ordering, thread};
 
 /// Calls the other once, and answers once; polls until both are done.
 fn call_and_answer<W: Wires<usize>>(mut node: Node<usize, usize, W>) {
@@ -111,6 +111,39 @@ fn a_node_that_leaves_is_heard_of_over_rings() {
 #[test]
 fn a_node_that_leaves_is_heard_of_over_inboxes() {
     peer_tells_and_leaves(|| mesh::nodes(2, 1));
+}
+
+/// What a node did before it left is seen by who is told so in place of a call, and has taken in nothing of it.
+fn peer_leaves_something<W: Wires<usize> + Send + 'static>(
+    nodes: fn() -> Vec<Node<usize, usize, W>>,
+) {
+    loom::model(move || {
+        let mut nodes = nodes().into_iter();
+        let (mut first, second) = (nodes.next().expect("two"), nodes.next().expect("two"));
+        let deed = Arc::new(AtomicUsize::new(0));
+        let left = Arc::clone(&deed);
+        let thread = thread::spawn(move || {
+            // Relaxed: what makes it visible is to be the end of the node alone.
+            left.store(1, Ordering::Relaxed);
+            drop(second);
+        });
+        if let Err(error) = first.call(1, 1, 7) {
+            assert_eq!(error, CallError::Disconnected(1, 7));
+            // Relaxed: as above.
+            assert_eq!(deed.load(Ordering::Relaxed), 1, "it is there when the node has left");
+        }
+        thread.join().expect("no panic");
+    });
+}
+
+#[test]
+fn what_a_node_did_before_it_left_is_seen_over_rings() {
+    peer_leaves_something(|| flux::nodes(2, 1));
+}
+
+#[test]
+fn what_a_node_did_before_it_left_is_seen_over_inboxes() {
+    peer_leaves_something(|| mesh::nodes(2, 1));
 }
 
 /// A node answers and leaves while another one is in the middle of a notice: the answer stands behind that.
