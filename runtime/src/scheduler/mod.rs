@@ -7,6 +7,8 @@
 
 mod idle;
 mod signal;
+#[cfg_attr(loom, allow(dead_code, reason = "who uses it is no model"))]
+mod slot;
 
 #[cfg(not(loom))]
 mod auto;

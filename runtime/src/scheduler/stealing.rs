@@ -12,9 +12,10 @@
 
 use super::lane::Lane;
 use super::pulse::Pulse;
+use super::slot::Slot;
 use super::{Batch, Origin, ReadyQueue, WorkerId};
 use crate::queue::ring::{CAPACITY, Ring};
-use crate::sync::{AtomicU32, AtomicUsize, CachePadded, Ordering, planted};
+use crate::sync::{AtomicU32, CachePadded, Ordering, planted};
 use crate::task::priority::is_for_normal;
 use crate::task::{Hint, Priority, Ready};
 
@@ -30,7 +31,7 @@ const INJECTOR_BATCH: usize = 16;
 /// shareable.
 #[derive(Debug)]
 struct Local {
-    slot: CachePadded<AtomicUsize>,
+    slot: Slot,
     ring: Ring,
     streak: AtomicU32,
     pulse: Pulse,
@@ -50,7 +51,7 @@ pub(crate) struct StealingQueue {
 impl StealingQueue {
     pub(crate) fn new(workers: usize) -> Self {
         let local = |index: usize| Local {
-            slot: CachePadded(AtomicUsize::new(0)),
+            slot: Slot::new(),
             ring: Ring::new(),
             streak: AtomicU32::new(0),
             pulse: Pulse::default(),
@@ -128,28 +129,17 @@ impl StealingQueue {
         self.injector.len() > CAPACITY as usize / 2
     }
 
-    fn take_slot(local: &Local) -> Option<usize> {
-        // Relaxed: only a guess; the swap decides.
-        if local.slot.load(Ordering::Relaxed) == 0 {
-            return None;
-        }
-        // AcqRel: acquires the actor released by the push; thieves compete by the same swap.
-        let word = planted!("stealing-slot-copied": local.slot.swap(0, Ordering::AcqRel)
-            => local.slot.load(Ordering::Acquire));
-        Some(word).filter(|&word| word != 0)
-    }
-
     fn pop_own(local: &Local) -> Option<usize> {
         // Relaxed, here and below: only the worker itself uses its streak.
         let streak = local.streak.load(Ordering::Relaxed);
         if streak < SLOT_STREAK_MAX
-            && let Some(word) = Self::take_slot(local)
+            && let Some(word) = local.slot.take()
         {
             local.streak.store(streak + 1, Ordering::Relaxed);
             return Some(word);
         }
         local.streak.store(0, Ordering::Relaxed);
-        local.ring.pop().or_else(|| Self::take_slot(local))
+        local.ring.pop().or_else(|| local.slot.take())
     }
 
     /// The next actor of whichever priority, where a high one waits.
@@ -190,7 +180,7 @@ impl StealingQueue {
         let stuck = local.pulse.stuck(worker, count, |index| &self.locals[index].pulse);
         let word = stuck.and_then(|stuck| {
             let victim = &self.locals[stuck];
-            victim.ring.steal_into(&local.ring).or_else(|| Self::take_slot(victim))
+            victim.ring.steal_into(&local.ring).or_else(|| victim.slot.take())
         });
         // SAFETY: each word was made by `into_word` and is taken out once.
         let taken = word.map(|word| unsafe { Ready::from_word(word) });
@@ -216,7 +206,7 @@ impl StealingQueue {
         let own = &self.locals[thief].ring;
         rings
             .find_map(|victim| self.locals[victim].ring.steal_into(own))
-            .or_else(|| slots.find_map(|victim| Self::take_slot(&self.locals[victim])))
+            .or_else(|| slots.find_map(|victim| self.locals[victim].slot.take()))
     }
 }
 
@@ -241,16 +231,8 @@ impl ReadyQueue for StealingQueue {
         match hint {
             Hint::Back => self.push_local(local, word),
             Hint::Next if local.ring.len() > 0 => self.push_local(local, word),
-            // Acquire: pairs with the AcqRel of a thief's swap; only this worker fills its slot, so an
-            // empty one stays empty.
-            Hint::Next if local.slot.load(Ordering::Acquire) == 0 => {
-                // Release: hands the actor to whoever swaps it out; pairs with `take_slot`.
-                local.slot.store(word, Ordering::Release);
-            }
             Hint::Next => {
-                // AcqRel: releases the actor to whoever swaps it out, acquires the one it displaces.
-                let displaced = local.slot.swap(word, Ordering::AcqRel);
-                if displaced != 0 {
+                if let Some(displaced) = local.slot.put(word) {
                     self.push_local(local, displaced);
                 }
             }
@@ -275,26 +257,21 @@ impl ReadyQueue for StealingQueue {
     }
 
     fn has_work(&self, _worker: WorkerId) -> bool {
-        // Acquire, in the slot: pairs with the swap in `push`.
-        let is_busy = |local: &CachePadded<Local>| {
-            local.ring.len() > 0 || local.slot.load(Ordering::Acquire) != 0
-        };
+        let is_busy = |local: &CachePadded<Local>| local.ring.len() > 0 || !local.slot.is_empty();
         !self.high.is_empty() || !self.injector.is_empty() || self.locals.iter().any(is_busy)
     }
 
     fn hand_over(&self, worker: WorkerId) {
         let local = &self.locals[worker.index()];
-        let words = std::iter::from_fn(|| local.ring.pop()).chain(Self::take_slot(local));
+        let words = std::iter::from_fn(|| local.ring.pop()).chain(local.slot.take());
         let words = words.take(planted!("off-duty-hoards": usize::MAX => 0));
         // SAFETY: each word was made by `into_word` and is taken out once.
         words.for_each(|word| self.injector.push(unsafe { Ready::from_word(word) }));
     }
 
     fn len(&self) -> usize {
-        // Relaxed: a rough figure.
-        let local = |local: &CachePadded<Local>| {
-            local.ring.len() + usize::from(local.slot.load(Ordering::Relaxed) != 0)
-        };
+        let local =
+            |local: &CachePadded<Local>| local.ring.len() + usize::from(!local.slot.is_empty());
         self.high.len() + self.injector.len() + self.locals.iter().map(local).sum::<usize>()
     }
 }
