@@ -247,13 +247,23 @@ type Table = Arc<Mutex<Option<Served>>>;
 #[derive(Actor)]
 struct Guest {
     heard: Arc<AtomicU64>,
+    /// Messages from the host.
+    received: u64,
+}
+
+impl Guest {
+    fn receive(&mut self, number: u64) {
+        assert_eq!(number, self.received, "each message comes once, in order");
+        self.received += 1;
+    }
 }
 
 #[handlers]
 impl Guest {
     /// The first of many keeps its worker until all others have come, and counts those that another worker has run.
     #[tell]
-    fn sit(&mut self, seat: mpsc::Sender<ThreadId>, table: Table) {
+    fn sit(&mut self, number: u64, seat: mpsc::Sender<ThreadId>, table: Table) {
+        self.receive(number);
         let here = thread::current().id();
         let served = table.lock().take();
         let Some(Served { holds, seated, taken }) = served else {
@@ -264,7 +274,8 @@ impl Guest {
         taken.send(others.count()).expect("somebody waits for this");
     }
     #[tell]
-    fn hear(&mut self) {
+    fn hear(&mut self, number: u64) {
+        self.receive(number);
         self.heard.fetch_add(1, Ordering::Relaxed);
     }
     #[ask]
@@ -274,24 +285,45 @@ impl Guest {
 #[derive(Actor)]
 struct Host {
     guests: Vec<Ref<Guest>>,
+    /// Messages to each guest.
+    sent: Vec<u64>,
 }
 
 #[handlers]
 impl Host {
+    /// Tells each guest to sit, and tells all of them something more, which is on its way while they are taken.
     #[tell]
     fn call(&mut self, seat: mpsc::Sender<ThreadId>, table: Table) {
-        for guest in &self.guests {
-            guest.sit(seat.clone(), Arc::clone(&table)).try_send().unwrap();
+        for to in 0..MANY {
+            let number = self.number(to);
+            self.guests[to].sit(number, seat.clone(), Arc::clone(&table)).try_send().unwrap();
         }
+        self.tell_all();
     }
-    /// Sends as many that do not wait for room, and one that does.
+    /// Sends as many that do not wait for room, one that does, and as many again while the other worker takes them in.
     #[tell]
     async fn overfill(&mut self, done: oneshot::Sender<()>) {
-        for guest in &self.guests {
-            guest.hear().try_send().unwrap();
-        }
-        self.guests[0].hear().await.unwrap();
+        self.tell_all();
+        self.tell_all();
+        let number = self.number(0);
+        self.guests[0].hear(number).await.unwrap();
+        self.tell_all();
+        self.tell_all();
         done.send(()).expect("somebody waits for this");
+    }
+}
+
+impl Host {
+    fn number(&mut self, to: usize) -> u64 {
+        self.sent[to] += 1;
+        self.sent[to] - 1
+    }
+
+    fn tell_all(&mut self) {
+        for to in 0..MANY {
+            let number = self.number(to);
+            self.guests[to].hear(number).try_send().unwrap();
+        }
     }
 }
 
@@ -299,16 +331,18 @@ impl Host {
 async fn invite(system: &System, worker: usize, heard: &Arc<AtomicU64>) -> Ref<Host> {
     let mut guests = Vec::new();
     for _ in 0..MANY {
-        let guest = Guest { heard: Arc::clone(heard) };
+        let guest = Guest { heard: Arc::clone(heard), received: 0 };
         guests.push(system.spawn::<Guest>(guest).on(worker).await.unwrap());
     }
-    system.spawn::<Host>(Host { guests }).on(0).await.unwrap()
+    system.spawn::<Host>(Host { guests, sent: vec![0; MANY] }).on(0).await.unwrap()
 }
 
 /// One worker makes more actors ready than its ring holds, while all others are held; then it is in the handler of the first
-/// until the others have run the rest. So they have taken those that were in its ring, and those that it had no room for.
+/// until the others have run the rest. So they have taken those that were in its ring, and those that it had no room for; each
+/// of which handles its messages in order, wherever it runs.
 async fn steals(system: &System) {
-    let host = invite(system, 0, &Arc::default()).await;
+    let heard = Arc::default();
+    let host = invite(system, 0, &heard).await;
     for _ in 0..FORCED {
         let mut holds = Vec::new();
         for _ in 1..WORKERS {
@@ -320,14 +354,16 @@ async fn steals(system: &System) {
         let count = soon(told).await.unwrap();
         assert_eq!(count, MANY - 1, "they run while their worker is in a handler");
     }
+    system.await_idle(PATIENCE).await.unwrap();
+    assert_eq!(heard.load(Ordering::Relaxed), FORCED * MANY as u64, "no message is lost");
 }
 
 /// One worker sends another one, which is held, more than the ring between the two holds: then who waits for room goes on
-/// only when the other worker does.
+/// only when the other worker does, and nothing overtakes what found no room.
 async fn spills(system: &System) {
     let heard = Arc::default();
     let host = invite(system, 1, &heard).await;
-    let bystander = Guest { heard: Arc::clone(&heard) };
+    let bystander = Guest { heard: Arc::clone(&heard), received: 0 };
     let bystander = system.spawn::<Guest>(bystander).on(0).await.unwrap();
     for _ in 0..FORCED {
         let hold = hold_worker_on(system, 1).await;
@@ -340,7 +376,7 @@ async fn spills(system: &System) {
         soon(is_done).await.unwrap();
     }
     system.await_idle(PATIENCE).await.unwrap();
-    assert_eq!(heard.load(Ordering::Relaxed), FORCED * (MANY as u64 + 1), "no message is lost");
+    assert_eq!(heard.load(Ordering::Relaxed), FORCED * (4 * MANY as u64 + 1), "no message is lost");
 }
 
 /// Returns how often nodes have moved. What seldom happens by itself is `forced`.
