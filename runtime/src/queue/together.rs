@@ -43,7 +43,8 @@ struct Mark {
 impl Wake for Mark {
     fn wake(&self) {
         // AcqRel: releases what was done to the swap in `Together::poll_next`; pairs with it.
-        if self.is_noted.swap(true, Ordering::AcqRel) {
+        let order = planted!("together-note-relaxed": Ordering::AcqRel => Ordering::Relaxed);
+        if self.is_noted.swap(true, order) {
             return;
         }
         let mut woken = self.woken.lock();

@@ -177,7 +177,8 @@ impl Idle {
     #[must_use]
     pub(crate) fn notify(&self) -> Option<usize> {
         // AcqRel: the rendezvous with `leave`; releases the push to it.
-        let word = planted!("idle-notify-by-load": self.word.fetch_add(0, Ordering::AcqRel)
+        let order = planted!("idle-notify-relaxed": Ordering::AcqRel => Ordering::Relaxed);
+        let word = planted!("idle-notify-by-load": self.word.fetch_add(0, order)
             => self.word.load(Ordering::Acquire));
         if searchers(word) > 0 { None } else { self.rouse_or_call(word) }
     }
