@@ -430,9 +430,9 @@ impl Outbox {
     fn on_piece_lost(&mut self, sequence: u64, piece: std::ops::Range<u64>) {
         let Some(message) = self.get_mut(sequence) else { return };
         let Progress::InPieces(pieces) = &mut message.progress else { return };
-        pieces.to_send.insert_range(piece);
-        for acked in pieces.acked.descending() {
-            pieces.to_send.remove_range(acked.clone());
+        // A peer may leave thousands of gaps in a message: only those in this piece are looked at.
+        for lost in pieces.acked.missing_of(piece) {
+            pieces.to_send.insert_range(lost);
         }
         if !message.is_queued && !pieces.to_send.is_empty() {
             message.is_queued = true;

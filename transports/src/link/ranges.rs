@@ -82,15 +82,31 @@ impl Ranges {
         if removed.is_empty() {
             return;
         }
-        let from = self.ranges.partition_point(|range| range.end <= removed.start);
-        let to = self.ranges.partition_point(|range| range.start < removed.end);
-        if from >= to {
+        let at = self.overlapping(&removed);
+        if at.is_empty() {
             return;
         }
-        let left = self.ranges[from].start..removed.start;
-        let right = removed.end..self.ranges[to - 1].end;
+        let left = self.ranges[at.start].start..removed.start;
+        let right = removed.end..self.ranges[at.end - 1].end;
         let kept = [left, right].into_iter().filter(|range| !range.is_empty());
-        self.ranges.splice(from..to, kept);
+        self.ranges.splice(at, kept);
+    }
+
+    /// What the set lacks of a range, lowest first. Of its own ranges it looks at those that overlap that one alone.
+    pub(super) fn missing_of(&self, whole: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+        let present = &self.ranges[self.overlapping(&whole)];
+        let starts = std::iter::once(whole.start).chain(present.iter().map(|range| range.end));
+        let ends = present.iter().map(|range| range.start).chain(std::iter::once(whole.end));
+        starts.zip(ends).map(|(start, end)| start..end).filter(|gap| !gap.is_empty())
+    }
+
+    /// Where the ranges are that have a number in common with one that is not empty.
+    fn overlapping(&self, other: &Range<u64>) -> Range<usize> {
+        #[cfg(test)]
+        tests::SEARCHES.with(|searches| searches.set(searches.get() + 1));
+        let from = self.ranges.partition_point(|range| range.end <= other.start);
+        let to = self.ranges.partition_point(|range| range.start < other.end);
+        from..to.max(from)
     }
 
     /// Forgets all numbers below.
@@ -106,4 +122,4 @@ impl Ranges {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

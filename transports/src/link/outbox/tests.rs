@@ -1,5 +1,6 @@
 use super::*;
 use crate::link::envelope::Kind;
+use crate::link::ranges::tests::SEARCHES;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -150,6 +151,24 @@ fn of_four_pieces_one_is_of_a_longer_message() {
         .collect();
     assert_eq!(turns[..12], [3, 1, 4, 3, 4, 2, 3, 4, 3, 1, 4, 3]);
     assert_eq!(turns[turns.len() - 4..], [1, 2, 1, 2], "and in turn when nothing is shorter");
+}
+
+/// What a loss costs does not grow with how many gaps a peer has left in a message.
+// [LINK-55]
+#[test]
+fn a_lost_piece_is_compared_with_what_arrived_of_it_alone() {
+    let searches_for_each = |len| {
+        let mut outbox = Outbox::new(1 << 10, u64::MAX, 2, 0);
+        push(&mut outbox, envelope(1, 1), &vec![0; len]);
+        let items = send_all(&mut outbox);
+        items.iter().step_by(2).for_each(|item| _ = outbox.on_acked(*item));
+        let (before, lost) = (SEARCHES.get(), items.iter().skip(1).step_by(2));
+        lost.clone().for_each(|item| outbox.on_lost(*item));
+        let searches = SEARCHES.get() - before;
+        assert_eq!(send_all(&mut outbox), lost.copied().collect::<Vec<_>>());
+        searches / (items.len() as u64 / 2)
+    };
+    assert_eq!(searches_for_each(1500), searches_for_each(150_000));
 }
 
 // [LINK-51]

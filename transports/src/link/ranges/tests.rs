@@ -1,7 +1,13 @@
 use super::Ranges;
 use proptest::prelude::*;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ops::Range;
+
+thread_local! {
+    /// How often this thread has searched a set for what overlaps a range.
+    pub(in crate::link) static SEARCHES: Cell<u64> = const { Cell::new(0) };
+}
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -59,6 +65,20 @@ proptest! {
             prop_assert_eq!(set.end(), model.last().map_or(0, |last| last + 1));
             prop_assert_eq!(set.count(), found.len());
         }
+    }
+
+    #[test]
+    fn what_is_missing_of_a_range_is_what_others_do_not_have(
+        numbers in prop::collection::btree_set(0..60_u64, 0..40),
+        (start, len) in (0..70_u64, 0..30_u64),
+    ) {
+        let mut set = Ranges::new();
+        for number in &numbers {
+            set.insert(*number);
+        }
+        let expected = (start..start + len).filter(|number| !numbers.contains(number)).collect();
+        let found: Vec<_> = set.missing_of(start..start + len).collect();
+        prop_assert_eq!(found, ranges_of(&expected));
     }
 
     #[test]
