@@ -209,7 +209,8 @@ impl Endpoint {
     ) -> Result<(), Reject> {
         let hello = question.hello;
         let renewed = self.same_life(place, &hello);
-        if renewed.is_none() && self.associations.len() >= self.config.associations_max {
+        let is_full = self.associations.len() >= self.config.associations_max;
+        if renewed.is_none() && (is_full || self.met_have_their_part(place)) {
             return Err(Reject::Full);
         }
         let id = match renewed.and_then(|place| self.associations.at_mut(place)) {
@@ -271,6 +272,17 @@ impl Endpoint {
         peer.gave_way = Some(GaveWay { to, began, since, again_at, retry_in });
         self.drop_attempt(place);
         self.arm(again_at);
+    }
+
+    /// Whether a peer was met by the cluster key alone, and such peers have all the associations that they may: whoever has
+    /// that key has as many keys of nodes as it likes. Those that the owner allows have the rest. [UDP-75]
+    pub(super) fn met_have_their_part(&self, place: u32) -> bool {
+        let is_met = |place| self.peers.at(place).is_met;
+        let part = self.config.met_associations_max();
+        // They are counted only where there are enough of all.
+        is_met(place)
+            && self.associations.len() >= part
+            && self.associations.iter().filter(|it| is_met(it.peer)).count() >= part
     }
 
     /// The association with a peer, if it is with the life that the peer now says it has. [UDP-42]

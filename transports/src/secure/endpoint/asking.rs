@@ -281,6 +281,11 @@ impl Endpoint {
         if answer.hello.time != attempt.time {
             return self.catch_up(place, now, from, answer.hello.time);
         }
+        // Others may tell of any number of nodes that this one then asks. It asks again, as there may be room by then.
+        let life = attempt.life;
+        if self.known(place, life, &answer.hello).is_none() && self.met_have_their_part(place) {
+            return Err(Reject::Full);
+        }
         let peer = self.peers.at_mut(place);
         let Some(attempt) = peer.attempt.take() else { return Ok(()) };
         peer.places.clear();
@@ -299,7 +304,7 @@ impl Endpoint {
     ) {
         let (hello, index, life) = (answer.hello, attempt.index, attempt.life);
         let renewed = self.same_life(place, &hello);
-        let known = renewed.or_else(|| self.same_birth(place, life, &hello));
+        let known = self.known(place, life, &hello);
         let id = match known.and_then(|place| self.associations.at_mut(place)) {
             Some(association) => association.id,
             None => {
@@ -347,6 +352,11 @@ impl Endpoint {
             association.rekey_at = Some(now);
         }
         self.control(id.place, now, address, Control::Confirm);
+    }
+
+    /// The association for which an answer has keys, if there is one.
+    fn known(&self, place: u32, life: u16, hello: &Hello) -> Option<u32> {
+        self.same_life(place, hello).or_else(|| self.same_birth(place, life, hello))
     }
 
     /// The association that a peer has asked for and not confirmed, if what this node has asked for makes the same one: the

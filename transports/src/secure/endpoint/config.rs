@@ -18,7 +18,8 @@ pub struct Config {
     pub datagram_bytes_max: u16,
     /// How many bytes may be under way to this node in each lane at first.
     pub window_bytes: u64,
-    /// How many associations there may be, those not yet confirmed included.
+    /// How many associations there may be, those not yet confirmed included. Nodes that were met by the cluster key have at
+    /// most half of them.
     pub associations_max: usize,
     /// How many first contacts may wait for their third message, and how many of ours for an answer. When half of the former
     /// are there, a cookie is asked for.
@@ -92,6 +93,11 @@ impl Config {
     /// The handshake that this node begins. [UDP-23]
     pub(super) fn suite(&self) -> Suite {
         if self.require_hybrid { Suite::Hybrid } else { self.suite }
+    }
+
+    /// How many associations there may be with nodes that were met by the cluster key alone. [UDP-75]
+    pub(super) fn met_associations_max(&self) -> usize {
+        self.associations_max.div_ceil(2)
     }
 
     pub(super) fn check(&self) -> Result<(), StartError> {

@@ -62,7 +62,7 @@ pub(super) struct Peer {
     /// Whether the owner has forbidden it, which only the owner takes back.
     pub(super) forbidden: bool,
     /// Whether it is here because it was met by the cluster key alone.
-    is_met: bool,
+    pub(super) is_met: bool,
     /// When it was met last, or an association with it ended.
     pub(super) idle_since: Time,
     /// How many associations with it have ended. [UDP-45]

@@ -84,6 +84,43 @@ fn nodes_that_were_met_have_a_limit_and_those_that_are_allowed_none() {
     );
 }
 
+/// [UDP-75]: whoever asks for them.
+#[test]
+fn nodes_that_were_met_have_half_of_the_associations() {
+    let config = Config { associations_max: 4, ..open_config() };
+    let mut pair = pair(&config);
+    let target = pair.b.public();
+    let asks = |pair: &mut Pair, host| {
+        let mut asking = node(host, 0, config.clone());
+        assert_eq!(meets(&mut asking, address(host), &mut pair.b, pair.now), Received::Done);
+        let place = asking.peers.place(&target).unwrap();
+        asking.ask(place, pair.now, address(2), pair.now, Duration::from_secs(1)).unwrap();
+        let mut init = asking.poll_transmit().unwrap().packet;
+        let received = pair.b.handle(pair.now, address(host), &mut init);
+        while pair.b.poll_transmit().is_some() {}
+        received
+    };
+    let (done, full) = (Received::Done, Received::Dropped(Reject::Full));
+    let found = [4, 5, 6, 1].map(|host| asks(&mut pair, host));
+    assert_eq!(found, [&done, &done, &full, &done].map(Clone::clone), "1 is the owner's");
+    // This node asks, as another one may have told of that one.
+    let mut told = node(6, 1, config.clone());
+    pair.b.connect(pair.now, &told.public(), address(6)).unwrap();
+    let mut answered = |pair: &mut Pair| {
+        let mut init = pair.b.poll_transmit().unwrap().packet;
+        assert_eq!(told.handle(pair.now, address(2), &mut init), Received::Done);
+        let mut answer = told.poll_transmit().unwrap().packet;
+        pair.b.handle(pair.now, address(6), &mut answer)
+    };
+    assert_eq!(answered(&mut pair), full);
+    // One of those that were met is the owner's when it asks again.
+    pair.b.allow(identity(4).public());
+    pair.now = pair.now + config.retry_first;
+    pair.b.handle_timeout(pair.now);
+    assert_eq!(answered(&mut pair), done);
+    assert_eq!(asks(&mut pair, 3), full, "there are four");
+}
+
 /// [UDP-75] [UDP-45]: nodes whose keys are as short-lived as they are do not use the places up.
 #[test]
 fn a_node_that_was_met_makes_room_once_nothing_is_left_of_it() {
