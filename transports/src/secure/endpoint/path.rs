@@ -199,7 +199,12 @@ impl Endpoint {
         text: &[u8],
     ) -> Result<(), Reject> {
         match Control::decode(text).ok_or(Reject::Control)? {
-            Control::Confirm => self.control(place, now, from, Control::Confirmed),
+            // Whoever asks does so again until it hears something.
+            Control::Confirm => {
+                if self.has_room_to_spare() {
+                    self.control(place, now, from, Control::Confirmed);
+                }
+            }
             Control::Confirmed => {}
             Control::Challenge { token, reset } => {
                 if let Some((index, reset)) = reset {

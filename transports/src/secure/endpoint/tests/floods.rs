@@ -157,6 +157,31 @@ fn what_is_called_forth_without_end_drops_no_answer() {
     assert!(up(&mut pair.a).is_some());
 }
 
+/// [UDP-26]: the same from the peer of an association, which gets its answers from where it is.
+#[test]
+fn what_a_peer_calls_forth_without_end_drops_no_answer() {
+    let confirm = vec![0];
+    let challenge = [&[2][..], &7_u64.to_le_bytes()].concat();
+    for text in [confirm, challenge] {
+        let config = Config { transmits_max: 8, ..open_config() };
+        let mut pair = pair(&config);
+        let (_, b) = pair.connect();
+        let mut third = node(3, 0, config);
+        third.connect(pair.now, &pair.b.public(), address(2)).unwrap();
+        let mut asked = third.poll_transmit().unwrap().packet;
+        assert_eq!(pair.b.handle(pair.now, address(3), &mut asked), Received::Done);
+        for _ in 0..40 {
+            pair.b.on_control(b.place, pair.now, address(1), 0, &text).unwrap();
+        }
+        assert_eq!(pair.b.audit().unsent(), 37, "{text:?}");
+        let waiting: Vec<_> = std::iter::from_fn(|| pair.b.poll_transmit()).collect();
+        assert_eq!(waiting.len(), 4);
+        let mut answer = waiting.into_iter().find(|sent| sent.to == address(3)).unwrap();
+        third.handle(pair.now, address(2), &mut answer.packet);
+        assert!(up(&mut third).is_some());
+    }
+}
+
 /// [UDP-51]
 #[test]
 fn to_an_address_that_proves_nothing_goes_at_most_thrice_what_came() {
