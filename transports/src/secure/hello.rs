@@ -19,7 +19,7 @@ pub struct Hello {
     pub lanes: u16,
     /// The longest datagram it takes, in bytes.
     pub datagram_bytes_max: u16,
-    /// How many bytes may be under way to it in each lane at first.
+    /// How many bytes may be under way to it in each lane, by UDP.
     pub window_bytes: u64,
     /// By what it proves to have forgotten the association.
     pub token: Token,

@@ -16,7 +16,8 @@ pub struct Config {
     pub lanes: u8,
     /// The longest datagram this node takes, in bytes.
     pub datagram_bytes_max: u16,
-    /// How many bytes may be under way to this node in each lane at first.
+    /// How many bytes may be under way to this node in each lane. [`Udp::bind`](crate::udp::Udp::bind) says a quarter of what
+    /// its socket may hold.
     pub window_bytes: u64,
     /// How many associations there may be, those not yet confirmed included. Nodes that were met by the cluster key have at
     /// most half of them.

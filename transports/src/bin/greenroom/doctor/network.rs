@@ -58,6 +58,7 @@ fn buffers(socket: &Socket) -> Finding {
     }
     let wanted = Options::default().buffer_bytes;
     let mend = format!("sysctl -w net.core.rmem_max={wanted} net.core.wmem_max={wanted}");
+    let seen = format!("{seen}: each peer may have {} under way", size(receive / 4));
     Finding::slow("buffers", seen, mend)
 }
 
