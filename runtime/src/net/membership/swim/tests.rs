@@ -1,6 +1,8 @@
 use super::*;
 use crate::net::{Identity, Incarnation};
 use State::{Alive, Down};
+use proptest::prelude::*;
+use proptest::sample::Index;
 
 pub(in crate::net::membership) fn id(node: u64, generation: u64) -> Id {
     let identity = Identity { node: NodeId(node), incarnation: Incarnation(1) };
@@ -296,4 +298,57 @@ fn nobody_is_of_a_time_to_come() {
     told(&[(3, late, Alive)]).unwrap();
     assert!(told(&[(4, late + 1_001, Alive)]).is_err());
     assert_eq!(node.up(), [2, 3]);
+}
+
+/// What somebody may write who does not keep to the protocol: any bytes, and packets of any members, altered and cut.
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    let generation = prop_oneof![0..3_u64, any::<u64>()];
+    let anybody = (0..9_u64, generation).prop_map(|(node, generation)| id(node, generation));
+    let whom = prop_oneof![3 => Just(id(1, 1)), 1 => anybody.clone()];
+    let state = prop_oneof![Just(Alive), Just(State::Suspect), Just(Down)];
+    let told = prop::collection::vec((anybody.clone(), any::<u16>(), state), 0..7);
+    // Some of foca's eleven messages go on behind their kind, with a member, a number or both.
+    let goes_on = (prop::option::of(anybody.clone()), prop::option::of(any::<u8>()));
+    let written = (anybody, any::<u16>(), whom, 0..12_u8, goes_on, told).prop_map(
+        |(from, life, to, kind, (member, number), told)| {
+            let mut packet = postcard::to_allocvec(&(from, life, to, kind)).unwrap();
+            packet.extend(member.iter().flat_map(|it| postcard::to_allocvec(it).unwrap()));
+            packet.extend(number);
+            packet.extend((told.len() as u16).to_be_bytes());
+            packet.extend(told.iter().flat_map(|it| postcard::to_allocvec(it).unwrap()));
+            packet
+        },
+    );
+    let fault = (any::<Index>(), any::<u8>(), any::<Index>());
+    let faulty = (written.clone(), fault).prop_map(|(mut packet, (at, byte, end))| {
+        let at = at.index(packet.len());
+        packet[at] = byte;
+        packet.truncate(end.index(packet.len()) + 1);
+        packet
+    });
+    prop_oneof![4 => written, 2 => faulty, 1 => prop::collection::vec(any::<u8>(), 0..80)]
+}
+
+proptest! {
+    #[test]
+    fn whatever_others_write_a_node_keeps_and_says_little(
+        packets in prop::collection::vec((bytes(), 0..4_u64), 0..60),
+    ) {
+        const OTHERS: usize = 4;
+        let mut node = Node::new(1, OTHERS);
+        for (packet, seconds) in packets {
+            // Most are refused.
+            let _ = node.hear(&packet);
+            // An answer, and news of itself.
+            prop_assert!(node.swim.take().packets.len() <= 1 + HELPERS);
+            node.wait(Duration::from_secs(seconds));
+            node.swim.next_period();
+            node.set_timers();
+            let sent = node.swim.take().packets;
+            prop_assert!(sent.iter().all(|(_, packet)| packet.len() <= PACKET_BYTES_MAX));
+            prop_assert!(node.swim.table.lock().nodes.len() <= OTHERS);
+            // What it was before it took part anew may be there, too.
+            prop_assert!(node.swim.foca.iter_membership_state().count() <= OTHERS + 1);
+        }
+    }
 }
