@@ -7,6 +7,7 @@
 #[cfg(not(shuttle))]
 mod by_hand;
 mod front;
+mod naps;
 mod pace;
 mod search;
 mod visits;
@@ -31,6 +32,7 @@ use crate::task::witness::{Nobody, Witness};
 use crate::task::{Hint, Ready};
 use crate::time::{Clock, Time};
 use front::Place;
+use naps::Naps;
 use pace::{Average, Jam, Slice};
 use search::Next;
 use std::future::Future;
@@ -226,8 +228,9 @@ pub(crate) struct Worker {
     alarms: Vec<Alarm>,
     /// None where somebody else moves time.
     alarm_clock: Option<AlarmClock>,
-    /// Since when it has had nothing to run.
-    bored_since: Option<Time>,
+    /// When its last slice began.
+    began: Time,
+    naps: Naps,
     jam: Jam,
     visits: Visits,
     /// Pauses between two looks for work; measured when it looks first.
@@ -263,7 +266,8 @@ impl Worker {
             // Room for a few, so that the first to go off allocate nothing.
             alarms: Vec::with_capacity(16),
             alarm_clock,
-            bored_since: None,
+            began: Time(0),
+            naps: Naps::new(limits.may_look),
             jam: Jam::default(),
             visits: Visits::default(),
             pauses: None,
@@ -291,6 +295,7 @@ impl Worker {
     /// Runs actors for one slice.
     fn slice(&mut self) -> Slice {
         let mut now = self.fire_alarms();
+        self.began = now;
         self.look_at_duty(now);
         let own = self.own.clone();
         let (core, shared) = (&*own.core, &*own.shared);
@@ -416,6 +421,7 @@ impl Worker {
         if !shared.idle.retire(self.id.index(), self.searching) {
             return false;
         }
+        self.naps.sleep();
         (self.searching, self.sleeping) = (false, true);
         (self.over_at, self.slow_looks) = (Time::NEVER, 0);
         shared.queues.hand_over(self.id, &mut self.batch);
@@ -427,6 +433,7 @@ impl Worker {
     /// work after all.
     fn fall_asleep(&mut self, cx: &mut Context<'_>) -> bool {
         self.own.shared.idle.leave(self.id.index());
+        self.naps.sleep();
         (self.searching, self.sleeping) = (false, true);
         let may_sleep = self.own.shared.queues.may_sleep(self.id);
         if planted!("worker-no-second-look": !may_sleep => false) {

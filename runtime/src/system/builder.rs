@@ -152,6 +152,7 @@ impl Builder {
             slice: Duration::from_micros(50),
             spin: Duration::ZERO,
             shares_core: false,
+            may_look: false,
         };
         let workers = WorkerOptions {
             count,
@@ -237,8 +238,8 @@ impl Builder {
         self
     }
 
-    /// Sets what a worker does when it has nothing to run; by default [`Idle::Park`]. Spinning is
-    /// ignored where there are more workers than cores. With [`Idle::Spin`] plain threads that ask look as long for their
+    /// Sets what a worker does when it has nothing to run; by default [`Idle::Park`], which looks for a moment only where other
+    /// nodes are quick. Spinning is ignored where there are more workers than cores. With [`Idle::Spin`] plain threads that ask look as long for their
     /// answers, all of them; otherwise one at a time, for a moment, where that helps ([`Ask::wait`](crate::Ask::wait)).
     pub fn idle(mut self, idle: Idle) -> Self {
         self.workers.limits.spin = match idle {
@@ -346,6 +347,7 @@ impl Builder {
         }
         // Under shuttle no time passes.
         let may_look = !cfg!(shuttle) && outsiders_may_look(*count, parallel);
+        limits.may_look = may_look;
         self.limits.looking = if may_look && limits.spin.is_zero() {
             Looking::WhereItHelps
         } else {

@@ -27,7 +27,8 @@ const TIME: RangeInclusive<u64> = 0..=u64::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Idle {
-    /// Sleeps at once, until a message, socket or timer wakes it.
+    /// Sleeps at once, until a message, socket or timer wakes it. Where other nodes have sent something within some tens of
+    /// microseconds each time lately, and each worker has a core, the worker that they wake looks for 50 µs first.
     Park,
     /// Looks for work and at its sockets this long first: saves the wake-up when a message, from a thread or
     /// from another node, comes soon, and burns CPU. As [`Park`](Self::Park) where there are more workers than

@@ -28,6 +28,8 @@ struct Current {
     turn_end: Cell<Time>,
     /// Whether a slice runs, so that `now` is not long ago; otherwise tokio's tasks do, or nothing.
     in_slice: Cell<bool>,
+    /// Whether tokio has told of what other nodes sent since this was taken.
+    heard: Cell<bool>,
     /// When the running handler's caller stops waiting.
     deadline: Cell<Time>,
     /// The deadline of the message that is being handled, if it was told with one.
@@ -72,6 +74,7 @@ thread_local! {
             now: Cell::new(Time(0)),
             turn_end: Cell::new(Time::NEVER),
             in_slice: Cell::new(false),
+            heard: Cell::new(false),
             deadline: Cell::new(Time::NEVER),
             told_until: Cell::new(Time::NEVER),
             nested: Cell::new(0),
@@ -227,6 +230,18 @@ pub(crate) fn set_turn_end(end: Time) {
 /// Says that the slice is over: tokio's tasks have the thread, and it may sleep.
 pub(crate) fn end_slice() {
     CURRENT.with(|current| current.in_slice.set(false));
+}
+
+/// Something is to be done for other nodes. What a slice says itself is not from them: tokio's sockets are looked at
+/// between two.
+#[cfg(feature = "net")]
+pub(crate) fn hear() {
+    CURRENT.with(|current| current.heard.set(current.heard.get() || !current.in_slice.get()));
+}
+
+/// Whether somebody [heard](hear) of other nodes since this was taken last.
+pub(crate) fn take_heard() -> bool {
+    CURRENT.with(|current| current.heard.take())
 }
 
 /// What a turn has taken on this worker lately, in nanoseconds; unknown, it is endless.

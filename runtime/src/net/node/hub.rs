@@ -8,6 +8,7 @@ use crate::net::remote::{NoCalls, Nothing};
 use crate::net::transport::Drive;
 use crate::sync::Arc;
 use crate::task::core::{Alarm, AlarmKey};
+use crate::task::current;
 use crate::time::Time;
 use std::future::{Future, Ready};
 use std::task::{self, Waker};
@@ -91,7 +92,11 @@ impl Behavior for Hub {
     ) -> Step<Result<Self, StartError>, impl Future<Output = Result<Self, StartError>> + Send + 'a>
     {
         cx.task(accept(node.clone()));
-        let (looking, waker) = Looking::new(cx.caller(Self::drive));
+        let drive = cx.caller(Self::drive);
+        let (looking, waker) = Looking::new(move |()| {
+            current::hear();
+            drive(());
+        });
         waker.wake_by_ref();
         let driving = Driving { looking, waker, alarm: None, rests: Rests(node.clone()) };
         Step::<_, Ready<_>>::Done(Ok(Self { node, driving: Some(driving) }))

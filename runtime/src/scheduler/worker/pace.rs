@@ -15,6 +15,8 @@ pub(crate) struct Limits {
     pub(crate) spin: Duration,
     /// Whether it may keep others from its core, and so gives that away while it looks whether they have room.
     pub(crate) shares_core: bool,
+    /// Whether it may look for a moment before it sleeps, where other nodes are as quick: it takes nobody's core.
+    pub(crate) may_look: bool,
 }
 
 /// How a slice ended.
@@ -125,6 +127,7 @@ mod tests {
         slice: Duration::from_micros(50),
         spin: Duration::ZERO,
         shares_core: false,
+        may_look: false,
     };
 
     /// The average where all turns take so long.

@@ -39,16 +39,14 @@ pub(super) enum Next {
 impl Worker {
     /// Runs what there is, until tokio is to have the thread.
     pub(super) fn work(&mut self, cx: &mut Context<'_>) -> Next {
-        let spins = !self.limits.spin.is_zero();
-        let sockets_at =
-            if spins { self.own.core.clock.now().after(SOCKETS_EVERY) } else { Time::NEVER };
+        let mut began = None;
         let mut has_found = false;
         loop {
             self.own.shared.queues.begin_slice(self.id);
             let slice = self.slice();
             current::close_home();
             if slice != Slice::Idle {
-                self.bored_since = None;
+                self.naps.end(self.began, current::take_heard());
                 self.jam.clear();
             }
             if slice == Slice::Over || has_found && slice == Slice::Emptied {
@@ -59,8 +57,12 @@ impl Worker {
                 if self.searching {
                     self.end_search();
                 }
+                self.naps.sleep();
                 return Next::Paused;
             }
+            let spins = !self.spin().is_zero();
+            let began = *began.get_or_insert(self.began);
+            let sockets_at = if spins { began.after(SOCKETS_EVERY) } else { Time::NEVER };
             // Nothing is left after a slice that did not last its time: another look at tokio's sockets before
             // those in the kernel are waited for would be for nothing.
             match self.search(sockets_at) {
@@ -74,6 +76,11 @@ impl Worker {
                 Search::Nothing => return Next::Sleep,
             }
         }
+    }
+
+    /// How long to look for work before sleeping.
+    fn spin(&self) -> Duration {
+        self.limits.spin.max(self.naps.look())
     }
 
     /// Leaves its thread to tokio for a moment if there is nothing to do but to send what others have had no room for
@@ -121,7 +128,7 @@ impl Worker {
             if self.own.shared.queues.has_work(self.id) {
                 return Search::Found;
             }
-            if now >= self.bored_since.get_or_insert(now).after(self.limits.spin) {
+            if now >= self.naps.wait(now).after(self.spin()) {
                 return Search::Nothing;
             }
             look::pause(*self.pauses.get_or_insert_with(|| look::pauses(&self.own.core.clock)));
