@@ -204,8 +204,8 @@ impl Ring {
         count
     }
 
-    /// Moves half of this ring (rounded up) into `to`, which the caller owns and which is empty;
-    /// the last value moved is returned instead, to be run at once.
+    /// Moves half of this ring (rounded up) into `to`, which the caller owns and which is at most half full, or else
+    /// nothing; the last value moved is returned instead, to be run at once.
     pub(crate) fn steal_into(&self, to: &Self) -> Option<usize> {
         // Relaxed: only the caller writes its own tail.
         let to_tail = to.tail.load(Ordering::Relaxed);

@@ -140,14 +140,15 @@ fn starves_none(queue: &impl ReadyQueue, ids: &[WorkerId], hint: Hint, priority:
 }
 
 /// Checks what the runtime's own queues for all workers promise beside that: what waits behind a handler that blocks its
-/// worker comes to another one, though that has an actor that is always ready.
+/// worker comes to another one, though that has so many that are always
+/// ready.
 #[cfg(test)]
-pub(super) fn frees_the_stuck(queue: &impl ReadyQueue) {
+pub(super) fn frees_the_stuck(queue: &impl ReadyQueue, restless: usize) {
     // SAFETY: this thread alone is a worker of the check, both in turn.
     let stuck = unsafe { worker(0) };
     // SAFETY: as above.
     let busy = unsafe { worker(1) };
-    for number in 1..=WAITING {
+    for number in restless..restless + WAITING {
         let hint = if number % 10 == 0 { Hint::Next } else { Hint::Back };
         queue.push(Origin::Worker(stuck), Ready::fake(number, Priority::Normal), hint);
     }
@@ -157,12 +158,16 @@ pub(super) fn frees_the_stuck(queue: &impl ReadyQueue) {
     while let Some(ready) = batch.pop() {
         ready.into_fake();
     }
-    queue.push(Origin::Worker(busy), Ready::fake(0, Priority::Normal), Hint::Back);
+    for number in 0..restless {
+        queue.push(Origin::Worker(busy), Ready::fake(number, Priority::Normal), Hint::Back);
+    }
     for _ in 0..100_000 {
         queue.pop(busy, &mut batch);
         while let Some(ready) = batch.pop() {
             match ready.into_fake() {
-                0 => push_again(queue, busy, Ready::fake(0, Priority::Normal), Hint::Back),
+                number if number < restless => {
+                    push_again(queue, busy, Ready::fake(number, Priority::Normal), Hint::Back);
+                }
                 _ => waiting = waiting.saturating_sub(1),
             }
         }
@@ -171,7 +176,7 @@ pub(super) fn frees_the_stuck(queue: &impl ReadyQueue) {
         }
     }
     assert_eq!(waiting, 0, "a worker that takes nothing any more keeps nothing back");
-    drain(queue, busy, 1);
+    drain(queue, busy, restless);
 }
 
 /// What one worker pushed, another one finds when it is the only one to look.

@@ -163,8 +163,9 @@ impl StealingQueue {
     #[inline]
     fn pop_normal(&self, worker: WorkerId) -> Option<Ready> {
         let local = &self.locals[worker.index()];
-        if local.pulse.beat().is_multiple_of(INJECTOR_INTERVAL)
-            && let Some(late) = self.pop_late(worker.index())
+        let pops = local.pulse.beat();
+        if pops.is_multiple_of(INJECTOR_INTERVAL)
+            && let Some(late) = self.pop_late(worker.index(), pops)
         {
             return Some(late);
         }
@@ -173,18 +174,30 @@ impl StealingQueue {
         Some(unsafe { Ready::from_word(word) })
     }
 
-    /// An actor that others would have taken long ago, were they not stuck or busy with their own.
+    /// An actor that others would have taken long ago, were they not stuck or busy with their own. Those of who is stuck come
+    /// first every second time, so that they do not keep back what is injected.
     #[inline(never)]
-    fn pop_late(&self, worker: usize) -> Option<Ready> {
-        let (local, count) = (&self.locals[worker], self.locals.len());
-        let stuck = local.pulse.stuck(worker, count, |index| &self.locals[index].pulse);
-        let word = stuck.and_then(|stuck| {
-            let victim = &self.locals[stuck];
-            victim.ring.steal_into(&local.ring).or_else(|| victim.slot.take())
-        });
+    fn pop_late(&self, worker: usize, pops: u32) -> Option<Ready> {
+        let local = &self.locals[worker];
+        let freed = pops.is_multiple_of(2 * INJECTOR_INTERVAL).then(|| self.free_stuck(worker));
         // SAFETY: each word was made by `into_word` and is taken out once.
-        let taken = word.map(|word| unsafe { Ready::from_word(word) });
-        taken.or_else(|| self.pop_injected(local))
+        let freed = freed.flatten().map(|word| unsafe { Ready::from_word(word) });
+        freed.or_else(|| self.pop_injected(local))
+    }
+
+    /// Half of the ring of a worker that takes nothing any more, or what is in its slot.
+    fn free_stuck(&self, worker: usize) -> Option<usize> {
+        let (local, count) = (&self.locals[worker], self.locals.len());
+        let stuck = local.pulse.stuck(worker, count, |index| &self.locals[index].pulse)?;
+        let victim = &self.locals[stuck];
+        // Half of a ring fits into half of one.
+        if victim.ring.len() > 0 && local.ring.len() > CAPACITY as usize / 2 {
+            self.injector.change(|injector| {
+                // SAFETY: as in `overflow`.
+                local.ring.shed(|word| injector.push_back(unsafe { Ready::from_word(word) }))
+            });
+        }
+        victim.ring.steal_into(&local.ring).or_else(|| victim.slot.take())
     }
 
     /// An actor that waits where the worker looks last.

@@ -209,12 +209,15 @@ fn a_guarded_queue_conforms() {
 #[cfg(not(shuttle))]
 #[test]
 fn who_takes_nothing_any_more_keeps_nothing_back() {
-    frees_the_stuck(&LockedQueue::new(2));
-    frees_the_stuck(&LockFreeQueue::new(2));
-    frees_the_stuck(&StealingQueue::new(2));
-    // Whom a worker watches goes from one to the next.
-    frees_the_stuck(&LockFreeQueue::new(5));
-    frees_the_stuck(&StealingQueue::new(5));
+    // One that is always ready, more than half of a ring, and more than there is room for in one.
+    for restless in [1, 200, 400] {
+        // Whom a worker watches goes from one to the next.
+        for workers in [2, 5] {
+            frees_the_stuck(&LockedQueue::new(workers), restless);
+            frees_the_stuck(&LockFreeQueue::new(workers), restless);
+            frees_the_stuck(&StealingQueue::new(workers), restless);
+        }
+    }
 }
 
 /// Without rarities, which a world has.
