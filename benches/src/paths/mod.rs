@@ -66,6 +66,14 @@ const PATHS: &[Path] = &[
         over_floor: Some(1.03),
         ..path(("P2", "the same, of a handler that works for about 1 µs"), ("path_work", "stealing-1", 200_000), 1.0, (1_000.0, 1_040.0), 0.0)
     },
+    Path {
+        floor: Floor::Of("path_work_10_bare"),
+        ..path(("P2", "the same for about 10 µs"), ("path_work_10", "stealing-1", 20_000), 1.0, (10_000.0, 10_040.0), 0.0)
+    },
+    Path {
+        floor: Floor::Of("path_work_100_bare"),
+        ..path(("P2", "the same for about 100 µs"), ("path_work_100", "stealing-1", 2_000), 1.0, (100_000.0, 100_040.0), 0.0)
+    },
     path(("P3", "same worker, ping-pong, a hop"), ("ping_pong", "stealing-1", 100_000), 2.0, (45.0, 60.0), 30.0),
     path(("P4", "cross-core stream, ring, u64, batch 256"), ("path_ring", "spsc", 10_000_000), 1.0, (3.0, 4.0), 1.0),
     path(("P5", "the same, 64 bytes"), ("path_ring_64_bytes", "spsc", 5_000_000), 1.0, (15.0, 25.0), 8.0),

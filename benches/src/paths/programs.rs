@@ -32,8 +32,12 @@ pub(super) fn programs() -> Vec<Program> {
         on("path_sync", "stealing-1", Idle::Park, |system, n| tell(system, n, To::Sync)),
         on("path_async", "stealing-1", Idle::Park, |system, n| tell(system, n, To::Async)),
         on("path_async_woken", "stealing-1", Idle::Park, |system, n| tell(system, n, To::Woken)),
-        on("path_work", "stealing-1", Idle::Park, |system, n| tell(system, n, To::Work)),
-        Program::new("path_work_bare", "stealing-1", 1, work_alone),
+        on("path_work", "stealing-1", Idle::Park, |system, n| tell(system, n, To::Work(1))),
+        Program::new("path_work_bare", "stealing-1", 1, |n| work_alone(n, 1)),
+        on("path_work_10", "stealing-1", Idle::Park, |system, n| tell(system, n, To::Work(10))),
+        Program::new("path_work_10_bare", "stealing-1", 1, |n| work_alone(n, 10)),
+        on("path_work_100", "stealing-1", Idle::Park, |system, n| tell(system, n, To::Work(100))),
+        Program::new("path_work_100_bare", "stealing-1", 1, |n| work_alone(n, 100)),
         on("path_timer", "stealing-1", Idle::Park, |system, n| timers(system, n, 0)),
         on("path_timer_among", "stealing-1", Idle::Park, |system, n| timers(system, n, PENDING)),
         on("path_ask_chain", "stealing-1", Idle::Park, chain),
@@ -130,11 +134,11 @@ impl Counter {
         self.total += value;
     }
 
-    /// Works for about a microsecond.
+    /// Works for about so many microseconds.
     #[tell]
-    fn work(&mut self, value: u64) {
-        work(value);
-        self.total += value;
+    fn work(&mut self, micros: u32) {
+        work(micros);
+        self.total += 1;
     }
 
     #[ask]
@@ -149,9 +153,9 @@ const STEPS: u32 = 520;
 
 /// The same code wherever it is called.
 #[inline(never)]
-fn work(seed: u64) {
-    let mut number = black_box(seed);
-    for _ in 0..STEPS {
+fn work(micros: u32) {
+    let mut number = black_box(1_u64);
+    for _ in 0..micros * STEPS {
         // Not a sum and a product: a compiler makes one such step of eight.
         number = (number ^ (number >> 31)).wrapping_mul(6_364_136_223_846_793_005);
     }
@@ -159,9 +163,9 @@ fn work(seed: u64) {
 }
 
 /// What so many handlers do, without any actor.
-fn work_alone(n: u64) -> Duration {
+fn work_alone(n: u64, micros: u32) -> Duration {
     let clock = Instant::now();
-    (0..n).for_each(|_| work(1));
+    (0..n).for_each(|_| work(micros));
     clock.elapsed()
 }
 
@@ -169,7 +173,8 @@ fn work_alone(n: u64) -> Duration {
 #[derive(Clone, Copy)]
 enum To {
     Sync,
-    Work,
+    /// For about so many microseconds.
+    Work(u32),
     Async,
     Woken,
 }
@@ -191,7 +196,7 @@ impl Producer {
         for _ in 0..n {
             let sent = match to {
                 To::Sync => self.counter.add(1).tell().is_ok(),
-                To::Work => self.counter.work(1).tell().is_ok(),
+                To::Work(micros) => self.counter.work(micros).tell().is_ok(),
                 To::Async => self.counter.add_async(1).tell().is_ok(),
                 To::Woken => self.counter.add_woken(1).tell().is_ok(),
             };
