@@ -4,9 +4,9 @@
 //! keeps what it does not run at once in a ring of its own, from where others may take it: an actor
 //! whose handler blocks its worker delays nobody else.
 //!
-//! Fairness: a worker runs what it has claimed, in order, before it claims again, and nothing joins a
-//! claim later. Every [`LOOK_INTERVAL`]th time it looks first whether another one is [stuck](super::pulse), and
-//! takes from what that has claimed. High actors wait in a second queue of that kind, from which they are taken one at a
+//! Fairness: a worker runs what it has claimed, in order, before it claims again, and nothing that is
+//! pushed joins a claim later. Every [`LOOK_INTERVAL`]th time it looks first whether another one is [stuck](super::pulse), and
+//! adds half of what that has claimed. High actors wait in a second queue of that kind, from which they are taken one at a
 //! time, before what is claimed.
 
 use super::pulse::Pulse;

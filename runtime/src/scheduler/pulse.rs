@@ -2,7 +2,8 @@
 //!
 //! A worker whose handler blocks takes nothing, and what waits behind that, in places of its own, is for others to take.
 //! Those who run dry look there anyway. One whose actors are always ready does not run dry: so it watches the others, one
-//! at a time, and where one has taken nothing between two looks it takes from there.
+//! at a time, and where one has taken nothing between two looks it takes from there. Who has turns as long as so many of its own
+//! seems stuck as well: of what waits behind those it takes a part, too.
 
 use crate::sync::{AtomicU32, AtomicUsize, Ordering, planted};
 

@@ -421,7 +421,7 @@ impl Worker {
         if !shared.idle.retire(self.id.index(), self.searching) {
             return false;
         }
-        self.naps.sleep();
+        self.naps.look_away();
         (self.searching, self.sleeping) = (false, true);
         (self.over_at, self.slow_looks) = (Time::NEVER, 0);
         shared.queues.hand_over(self.id, &mut self.batch);

@@ -57,7 +57,7 @@ impl Worker {
                 if self.searching {
                     self.end_search();
                 }
-                self.naps.sleep();
+                self.naps.look_away();
                 return Next::Paused;
             }
             let spins = !self.spin().is_zero();
@@ -103,7 +103,11 @@ impl Worker {
     /// Searches no more for now, if it does and tokio has tasks beside its sockets: nobody knows for how long they run,
     /// and who searches keeps all others asleep.
     fn leave_search_to_others(&mut self) {
-        if self.searching && planted!("spinning-keeps-others-asleep": self.has_tasks() => false) {
+        if !self.has_tasks() {
+            return;
+        }
+        self.naps.look_away();
+        if planted!("spinning-keeps-others-asleep": self.searching => false) {
             self.end_search();
         }
     }
