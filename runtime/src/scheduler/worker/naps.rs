@@ -79,13 +79,17 @@ impl Naps {
         let short = if has_looked { LOOK } else { SLEEP };
         let Some(since) = self.since.take() else { return };
         if now.since(since) > short {
-            let less = self.score.min((self.score - LONG).max(0));
-            self.score = planted!("naps-forget-long": less => self.score);
+            self.lower(planted!("naps-forget-long": LONG => 0));
         } else if planted!("naps-of-everybody": heard => true) {
             self.score = (self.score + 1).min(MOST);
         } else {
-            self.score = self.score.min((self.score - 1).max(0));
+            self.lower(1);
         }
+    }
+
+    /// So many off, but none of what the kernel has taken away comes back by that.
+    fn lower(&mut self, by: i32) {
+        self.score = self.score.min((self.score - by).max(0));
     }
 }
 
