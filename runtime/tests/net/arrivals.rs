@@ -19,6 +19,7 @@ fn a_handler_that_goes_on_keeps_no_other_node_waiting_and_the_last_link_counts()
         let watcher = here.system.spawn::<Watcher>(()).on(0).await.unwrap();
         watcher.tell(Watch(far)).await.unwrap();
         assert_eq!(watcher.ask(Log).await, Ok(Vec::new()));
+        here.node.export("watcher", Export::of(&watcher)).unwrap();
         let hold = hold_worker_on(&here.system, usize::from(b'a') % 2).await;
 
         // Link after link comes, while nothing of the first one ends.
@@ -45,11 +46,15 @@ fn a_handler_that_goes_on_keeps_no_other_node_waiting_and_the_last_link_counts()
         drop(hold);
         for attempt in attempts {
             let peer = soon(attempt).await.unwrap();
-            // Before anything of the new connection.
-            assert_eq!(watcher.ask(Log).await, Ok(vec![Seen::Down(ExitReason::NodeDown)]));
             let again = soon(peer.find::<Book>("book")).await.unwrap();
             assert_eq!(soon(again.divide(6, 3).into_future()).await, Ok(2));
         }
+        // Before anything of the new connection.
+        let told = soon(slow.reach(&here)).await.find::<Watcher>("watcher").await.unwrap();
+        told.told(1).await.unwrap();
+        until_async(async || watcher.ask(Log).await.unwrap().ends_with(&[Seen::Told(1)])).await;
+        let seen = vec![Seen::Down(ExitReason::NodeDown), Seen::Told(1)];
+        assert_eq!(watcher.ask(Log).await, Ok(seen));
         soon(former.ended()).await;
         here.shut().await;
         slow.shut().await;
