@@ -5,7 +5,7 @@
 //! The first quarter of the rounds warms up. Then the bytes that are allocated may grow by 1 KiB a second, from the round
 //! before the last half that kept the least to the one after. The pool gives nothing back, so it is counted apart: it, the
 //! memory that is present, and what else the process has, may in the worst round of the last half be no more than in the
-//! worst before, but for what does not depend on the number of rounds. And if the rounds take long enough for it to be seen,
+//! worst before, but for what does not depend on the number of rounds. And if there are enough rounds for it to be seen,
 //! the memory that is present may grow by 1 KiB a second, from one part of the time to the next. Under the sanitizers the pool
 //! is switched off, and AddressSanitizer looks for leaks itself.
 
@@ -80,8 +80,8 @@ const POOLED_MORE: usize = 192 << 10;
 const RESIDENT_MORE: usize = POOLED_MORE + (256 << 10);
 /// Parts of the time after the warm-up. What is late comes in a few of them, and what leaks in each.
 const PARTS: usize = 8;
-/// How long a part has to be: in a shorter one the warm-up is not over.
-const PART_LEAST: Duration = Duration::from_millis(500);
+/// How many rounds a part has to have: in a shorter one the warm-up is not over, however long a busy machine takes.
+const PART_LEAST: usize = 80;
 /// What memory is present by.
 const PAGE: usize = 4 << 10;
 
@@ -268,17 +268,19 @@ impl Kept {
 /// The least memory that was present in each part of the time.
 struct Slope {
     began: Instant,
+    rounds: usize,
     least: [usize; PARTS],
 }
 
 impl Slope {
-    fn new() -> Self {
-        Self { began: Instant::now(), least: [usize::MAX; PARTS] }
+    /// Begins, for so many rounds.
+    fn new(rounds: usize) -> Self {
+        Self { began: Instant::now(), rounds, least: [usize::MAX; PARTS] }
     }
 
-    /// That of a round, of which there are so many.
-    fn note(&mut self, resident: usize, round: usize, rounds: usize) {
-        let least = &mut self.least[round * PARTS / rounds];
+    /// That of a round.
+    fn note(&mut self, resident: usize, round: usize) {
+        let least = &mut self.least[round * PARTS / self.rounds];
         *least = resident.min(*least);
     }
 
@@ -291,7 +293,7 @@ impl Slope {
         steps.sort_unstable();
         let step = steps[steps.len() / 2];
         let allowed = BYTES_A_SECOND * usize::try_from(part.as_millis()).unwrap() / 1000;
-        let is_flat = step <= allowed.max(PAGE) || part < PART_LEAST;
+        let is_flat = step <= allowed.max(PAGE) || self.rounds / PARTS < PART_LEAST;
         assert!(is_flat, "{step} bytes more in each {part:?}: {:?}", self.least);
     }
 }
@@ -308,8 +310,8 @@ fn soak(scheduler: Scheduler) {
             round(&system, &foreman).await;
             let now = Kept::now();
             if number >= warm {
-                let slope = slope.get_or_insert_with(Slope::new);
-                slope.note(now.resident, number - warm, rounds - warm);
+                let slope = slope.get_or_insert_with(|| Slope::new(rounds - warm));
+                slope.note(now.resident, number - warm);
             }
             if number >= rounds / 2 {
                 after = Some(after.map_or(now, |after| after.join(now)));

@@ -46,10 +46,17 @@ fn streams_may_overtake_word_of_the_end_of_others() {
         let (here, node) = way.node(&network, "here");
         let peer = soon(node.connect(&"loopback:there".parse().unwrap())).await.unwrap();
         let far = soon(peer.find::<Shelf>("shelf")).await.unwrap();
+        let actors = || {
+            let counts = here.counts();
+            counts.started - counts.ended
+        };
+        assert_eq!(far.keep(Vec::new()).await, Ok(()), "all others have started by then");
+        let but_for_streams = actors();
         let (emitters, some) = streams(MANY);
         assert_eq!(far.keep(some).await, Ok(()));
         emitters.into_iter().for_each(Emitter::finish);
-        until(|| way.held() == MANY).await;
+        // Each goes until its actor has ended.
+        until(|| way.held() == MANY && actors() == but_for_streams).await;
         // As many may go again, of which none is refused.
         let (mut emitters, others) = streams(MANY);
         assert_eq!(far.keep(others).await, Ok(()));
