@@ -17,7 +17,7 @@ mod metered;
 mod profiles;
 mod streams;
 
-use desk::{CLIENTS, Desk, Log, Shared, What, judge, talk};
+use desk::{CLIENTS, Desk, Pause, Shared, What, talk};
 use greenroom::net::{Address, Export, Node as NetNode};
 use greenroom::sim::{Explore, Fault, Link, Node, World, WorldClock};
 use greenroom_transports::secure::entropy::{Entropy, NoEntropy};
@@ -33,6 +33,7 @@ use std::time::Duration;
 const SEEDS: u64 = 12;
 const MS: Duration = Duration::from_millis(1);
 const PORT: u16 = 7;
+const TELLS_PER_ASK: u64 = 60;
 /// Between an answer and what is told next.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How long faults rage.
@@ -75,18 +76,9 @@ struct Ground {
 impl Ground {
     fn new(world: &World) -> Self {
         let clock = world.clock();
-        let shared = Shared {
-            tells_per_ask: 20,
-            patience: Duration::from_secs(5),
-            pause: {
-                let clock = clock.clone();
-                Arc::new(move || Box::pin(clock.sleep(PAUSE)))
-            },
-            log: Log::default(),
-            answered: Arc::default(),
-            unanswered: Arc::default(),
-            finished: Arc::default(),
-        };
+        let sleeper = clock.clone();
+        let pause = Arc::new(move || -> Pause { Box::pin(sleeper.sleep(PAUSE)) });
+        let shared = Shared::new(TELLS_PER_ASK, Duration::from_secs(5), pause);
         let seed = world.pick(1 << 30) as u64;
         Self { seed, clock, shared }
     }
@@ -120,7 +112,7 @@ impl Ground {
 
 async fn serve(ground: Ground, node: Node) {
     let Some(net) = ground.attend(&node, 0, &[1, 2]) else { return };
-    let desk = Desk::new(node.incarnation(), &ground.shared.log);
+    let desk = Desk::new(node.incarnation(), &ground.shared);
     let Some(system) = node.try_system() else { return };
     let Ok(desk) = system.spawn::<Desk>(desk).await else { return };
     let _ = net.export("desk", Export::of(&desk));
@@ -129,6 +121,9 @@ async fn serve(ground: Ground, node: Node) {
 /// Connects again and again, and tells as long as a connection lasts.
 async fn tell(ground: Ground, node: Node, who: u8, at: SocketAddr) {
     let Some(net) = ground.join(&node, who, &[0]) else { return };
+    let Some(system) = node.try_system() else { return };
+    let mut letters = system.dead_letters();
+    let life = (who, node.incarnation());
     let address: Address = format!("udp:{at}#{}", public(0)).parse().unwrap();
     for connection in 0.. {
         if let Ok(peer) = net.connect(&address).await
@@ -138,6 +133,7 @@ async fn tell(ground: Ground, node: Node, who: u8, at: SocketAddr) {
             talk(&ground.shared, || node.try_system(), &desk, of, 0..).await;
         }
         ground.clock.sleep(50 * MS).await;
+        ground.shared.count_letters(life, &mut letters);
     }
 }
 
@@ -175,11 +171,20 @@ fn play(world: &mut World) {
             ground.clock.sleep(10 * MS).await;
         }
     });
-    let seen = judge(&ground.shared.log.lock().unwrap(), &ground.shared.finished.lock().unwrap());
+    let seen = ground.shared.judge();
     world.sometimes("the end of an actor is told", seen.ends);
     world.sometimes("the end of a connection is told", seen.breaks);
+    world.sometimes("a message is reported as undelivered", seen.undelivered);
+    world.sometimes("a message is reported as maybe delivered", seen.unsure);
     world.sometimes("the server starts again", server.incarnation() > 0);
     world.sometimes("something was answered in the storm", before.iter().any(|count| *count > 0));
+    // What a desk has goes with it. Of all else nobody knows only what was said since the last answer.
+    if server.incarnation() == 0 {
+        for (who, client) in (1..).zip(&nodes[1..]) {
+            let unknown = ground.shared.unknown((who, client.incarnation()));
+            assert!(unknown <= 2 * TELLS_PER_ASK, "{unknown} messages of {who} are gone");
+        }
+    }
     for (fault, storm) in
         others.iter().map(|it| (it, &storm)).chain(moving.iter().map(|it| (it, &roams)))
     {

@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test may panic")]
 
-use greenroom::{Actor, ActorId, AskError, Context, Down, ExitReason, Ref, System, handlers};
+use greenroom::{
+    Actor, ActorId, AskError, Context, DeadLetterReason, DeadLetters, Down, ExitReason, Ref,
+    System, handlers,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
@@ -15,6 +18,23 @@ pub(crate) const CLIENTS: usize = 2;
 
 /// Whose messages these are: the client, its incarnation, how often that has connected, and which of its actors there.
 pub(crate) type Stream = (u8, u64, u64, u64);
+
+/// One life of a client: which, and its incarnation.
+pub(crate) type Life = (u8, u64);
+
+/// What has become of the messages from one life to desks.
+#[derive(Debug, Default)]
+struct Fates {
+    /// Those that its node has taken, or is about to.
+    accepted: u64,
+    handled: u64,
+    /// Those that were not handled, as its node reports.
+    undelivered: u64,
+    /// Those that may have been when their connection ended, as its node reports.
+    unsure: u64,
+    /// Questions whose askers were told that no answer comes. Whether they were handled, nobody needs to say.
+    unanswered: u64,
+}
 
 /// What a desk notes of a stream.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,17 +57,21 @@ pub(crate) struct Desk {
     incarnation: u64,
     counts: BTreeMap<Stream, u64>,
     tellers: BTreeMap<ActorId, Stream>,
-    log: Log,
+    shared: Shared,
 }
 
 impl Desk {
-    pub(crate) fn new(incarnation: u64, log: &Log) -> Self {
+    pub(crate) fn new(incarnation: u64, shared: &Shared) -> Self {
         let (counts, tellers) = Default::default();
-        Self { incarnation, counts, tellers, log: Arc::clone(log) }
+        Self { incarnation, counts, tellers, shared: shared.clone() }
+    }
+
+    fn handle(&self, stream: Stream) {
+        self.shared.note_fate((stream.0, stream.1), |fates| fates.handled += 1);
     }
 
     fn write(&self, stream: Stream, what: What) {
-        self.log.lock().unwrap().push((self.incarnation, stream, what));
+        self.shared.log.lock().unwrap().push((self.incarnation, stream, what));
     }
 }
 
@@ -55,6 +79,7 @@ impl Desk {
 impl Desk {
     #[tell]
     fn greet(&mut self, stream: Stream, teller: Ref<Teller>, cx: &mut Context<Self>) {
+        self.handle(stream);
         cx.watch(&teller, Self::down);
         let twice = self.tellers.insert(teller.id(), stream);
         let what = twice.map_or(What::Greeted, |_| What::Wrong("a teller greets twice".to_owned()));
@@ -62,11 +87,13 @@ impl Desk {
     }
     #[tell]
     pub(crate) fn note(&mut self, stream: Stream, number: u64) {
+        self.handle(stream);
         *self.counts.entry(stream).or_insert(0) += 1;
         self.write(stream, What::Told(number));
     }
     #[ask]
     pub(crate) fn count(&self, stream: Stream) -> u64 {
+        self.handle(stream);
         self.counts.get(&stream).copied().unwrap_or(0)
     }
     #[down]
@@ -95,7 +122,49 @@ pub(crate) struct Shared {
     /// Questions that were not, though their connection did not end.
     pub(crate) unanswered: Arc<AtomicU64>,
     /// How much those have told that have said all.
-    pub(crate) finished: Arc<Mutex<BTreeMap<Stream, u64>>>,
+    finished: Arc<Mutex<BTreeMap<Stream, u64>>>,
+    fates: Arc<Mutex<BTreeMap<Life, Fates>>>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        tells_per_ask: u64,
+        patience: Duration,
+        pause: Arc<dyn Fn() -> Pause + Send + Sync>,
+    ) -> Self {
+        let (log, answered, unanswered, finished, fates) = Default::default();
+        Self { tells_per_ask, patience, pause, log, answered, unanswered, finished, fates }
+    }
+
+    fn note_fate(&self, life: Life, change: impl FnOnce(&mut Fates)) {
+        change(self.fates.lock().unwrap().entry(life).or_default());
+    }
+
+    /// Before it can be handled.
+    fn note_accepted(&self, stream: Stream) {
+        self.note_fate((stream.0, stream.1), |fates| fates.accepted += 1);
+    }
+
+    fn note_refused(&self, stream: Stream) {
+        self.note_fate((stream.0, stream.1), |fates| fates.accepted -= 1);
+    }
+
+    /// Counts what the node of a client has reported of its messages to desks since the last time.
+    pub(crate) fn count_letters(&self, life: Life, letters: &mut DeadLetters) {
+        while let Some(letter) = letters.try_next() {
+            if letter.message.ends_with("::DeskMessage") {
+                self.note_fate(life, |fates| match letter.reason {
+                    DeadLetterReason::MaybeDelivered => fates.unsure += 1,
+                    // Those that had not left when their connection ended are of the second kind.
+                    DeadLetterReason::Undelivered(_) | DeadLetterReason::Stopped => {
+                        fates.undelivered += 1;
+                    }
+                    other => panic!("a message of {life:?} is reported otherwise: {other}"),
+                });
+            }
+        }
+        assert_eq!(letters.missed(), 0, "reports of {life:?}");
+    }
 }
 
 /// Tells a desk as much as it is to, as long as it can, and then ends.
@@ -112,7 +181,10 @@ impl Teller {
         rounds: u64,
         cx: &mut Context<Self>,
     ) {
-        if desk.greet(stream, cx.me()).await.is_ok() && self.tell(&desk, stream, rounds).await {
+        self.0.note_accepted(stream);
+        if desk.greet(stream, cx.me()).await.is_err() {
+            self.0.note_refused(stream);
+        } else if self.tell(&desk, stream, rounds).await {
             self.0.finished.lock().unwrap().insert(stream, rounds * self.0.tells_per_ask);
         }
         cx.stop();
@@ -121,7 +193,9 @@ impl Teller {
     /// `false` if the connection has ended before.
     async fn tell(&self, desk: &Ref<Desk>, stream: Stream, rounds: u64) -> bool {
         for number in 0..rounds * self.0.tells_per_ask {
+            self.0.note_accepted(stream);
             if desk.note(stream, number).await.is_err() {
+                self.0.note_refused(stream);
                 return false;
             }
             if (number + 1).is_multiple_of(self.0.tells_per_ask) {
@@ -135,7 +209,12 @@ impl Teller {
 
 impl Teller {
     async fn ask(&self, desk: &Ref<Desk>, stream: Stream, told: u64) {
-        match desk.count(stream).within(self.0.patience).await {
+        self.0.note_accepted(stream);
+        let outcome = desk.count(stream).within(self.0.patience).await;
+        if outcome.is_err() {
+            self.0.note_fate((stream.0, stream.1), |fates| fates.unanswered += 1);
+        }
+        match outcome {
             Ok(count) if count == told => {
                 self.0.answered[usize::from(stream.0) - 1].fetch_add(1, Relaxed);
             }
@@ -231,33 +310,62 @@ impl Open {
     }
 }
 
-/// Whether those who told have ended in both ways while they were watched.
+/// What has happened in a run.
+#[derive(Default)]
 pub(crate) struct Seen {
+    /// Those who told have ended while they were watched.
     pub(crate) ends: bool,
+    /// Or the connection has.
     pub(crate) breaks: bool,
+    /// A node has reported messages that were not handled,
+    pub(crate) undelivered: bool,
+    /// and some that may have been.
+    pub(crate) unsure: bool,
 }
 
-/// Holds what desks have noted against what was promised.
-// [G-REMOTE-1] [G-REMOTE-2] [G-REMOTE-3] [G-REMOTE-4] [G-REMOTE-5]
-pub(crate) fn judge(log: &[(u64, Stream, What)], finished: &BTreeMap<Stream, u64>) -> Seen {
-    let mut desks = BTreeMap::<u64, Open>::new();
-    let mut reached = BTreeMap::new();
-    let mut seen = Seen { ends: false, breaks: false };
-    for (incarnation, stream, what) in log {
-        assert!(!matches!(what, What::Wrong(_)), "{stream:?}: {what:?}");
-        let by = reached.entry(*stream).or_insert(*incarnation);
-        assert_eq!(by, incarnation, "{stream:?} reaches one incarnation");
-        let desk = desks.entry(*incarnation).or_default();
-        match what {
-            What::Greeted => desk.greet(*stream),
-            What::Told(number) => desk.tell(*stream, *number),
-            What::Down(reason) => {
-                desk.end(*stream, reason, finished);
-                seen.breaks |= *reason == ExitReason::NodeDown;
-                seen.ends |= *reason == ExitReason::Stopped;
-            }
-            What::Wrong(_) => {}
+impl Shared {
+    /// Holds what desks have noted, and nodes have reported, against what was promised.
+    // [G-REMOTE-1] [G-REMOTE-2] [G-REMOTE-3] [G-REMOTE-4] [G-REMOTE-5] [G-REMOTE-7]
+    pub(crate) fn judge(&self) -> Seen {
+        let mut seen = self.judge_streams();
+        for (life, fates) in &*self.fates.lock().unwrap() {
+            // Nothing is said to be undelivered that was handled.
+            assert!(fates.handled + fates.undelivered <= fates.accepted, "{life:?}: {fates:?}");
+            seen.undelivered |= fates.undelivered > 0;
+            seen.unsure |= fates.unsure > 0;
         }
+        seen
     }
-    seen
+
+    /// Messages of a life that goes on, to desks that do, of which nothing is known: those under way.
+    pub(crate) fn unknown(&self, life: Life) -> u64 {
+        self.fates.lock().unwrap().get(&life).map_or(0, |fates| {
+            let known = fates.handled + fates.undelivered + fates.unsure + fates.unanswered;
+            fates.accepted.saturating_sub(known)
+        })
+    }
+
+    fn judge_streams(&self) -> Seen {
+        let (log, finished) = (self.log.lock().unwrap(), self.finished.lock().unwrap());
+        let mut desks = BTreeMap::<u64, Open>::new();
+        let mut reached = BTreeMap::new();
+        let mut seen = Seen::default();
+        for (incarnation, stream, what) in &*log {
+            assert!(!matches!(what, What::Wrong(_)), "{stream:?}: {what:?}");
+            let by = reached.entry(*stream).or_insert(*incarnation);
+            assert_eq!(by, incarnation, "{stream:?} reaches one incarnation");
+            let desk = desks.entry(*incarnation).or_default();
+            match what {
+                What::Greeted => desk.greet(*stream),
+                What::Told(number) => desk.tell(*stream, *number),
+                What::Down(reason) => {
+                    desk.end(*stream, reason, &finished);
+                    seen.breaks |= *reason == ExitReason::NodeDown;
+                    seen.ends |= *reason == ExitReason::Stopped;
+                }
+                What::Wrong(_) => {}
+            }
+        }
+        seen
+    }
 }

@@ -1,7 +1,7 @@
 //! Questions by a device, while its port goes down and nodes begin other lives, held against what is promised of remote
 //! actors. `GREENROOM_ASKS` says how many there are.
 
-use super::desk::{self, CLIENTS, Desk, Log, Shared, What, judge};
+use super::desk::{self, CLIENTS, Desk, Log, Shared, What};
 use super::nodes::{identity, public};
 use super::{LinkDown, is_guest};
 use greenroom::net::{Address, Export, Node};
@@ -103,6 +103,7 @@ impl Story {
     async fn live(&self, life: u64, at: &Address, count: u64) -> u64 {
         let lives: [Life; CLIENTS] =
             std::array::from_fn(|index| Life::new(2 + index as u8, &[SERVER]));
+        let mut letters: Vec<_> = lives.iter().map(|life| life.system.dead_letters()).collect();
         let mut talks = JoinSet::new();
         for (who, client) in (1..).zip(&lives) {
             let desk = client.find(at).await;
@@ -137,22 +138,17 @@ impl Story {
             life.end().await;
         }
         talks.join_all().await;
+        for (who, letters) in (1..).zip(&mut letters) {
+            self.shared.count_letters((who, life), letters);
+        }
         by_device
     }
 }
 
 async fn story(asks: u64) {
-    let shared = Shared {
-        tells_per_ask: 1,
-        patience: LONG,
-        pause: Arc::new(|| Box::pin(std::future::ready(()))),
-        log: Log::default(),
-        answered: Arc::default(),
-        unanswered: Arc::default(),
-        finished: Arc::default(),
-    };
+    let shared = Shared::new(1, LONG, Arc::new(|| Box::pin(std::future::ready(()))));
     let server = Life::new(SERVER, &[2, 3]);
-    let desk = server.system.spawn::<Desk>(Desk::new(0, &shared.log)).await.expect("an actor");
+    let desk = server.system.spawn::<Desk>(Desk::new(0, &shared)).await.expect("an actor");
     server.node.export("desk", Export::of(&desk)).expect("it is exported");
     let at = server.udp.node_address();
     let limit = LIMIT * asks.div_ceil(ASKS) as u32;
@@ -163,8 +159,11 @@ async fn story(asks: u64) {
     }
     story.until("each end is told", || is_over(&story.shared.log)).await;
     server.end().await;
-    let finished = story.shared.finished.lock().expect("nobody has failed");
-    let seen = judge(&story.shared.log.lock().expect("nobody has failed"), &finished);
+    let seen = story.shared.judge();
+    let lives = (0..LIVES).flat_map(|life| (1..=CLIENTS as u8).map(move |who| (who, life)));
+    for life in lives {
+        assert_eq!(story.shared.unknown(life), 0, "messages of {life:?} are gone");
+    }
     assert!(seen.ends && seen.breaks, "ends of actors and of connections are told");
     assert_eq!(story.shared.unanswered.load(Relaxed), 0, "each is answered, or its node is down");
     assert!(by_device > asks / 10, "{by_device} by the device");
