@@ -10,6 +10,7 @@ mod sessions;
 mod support;
 
 use greenroom::net::{Drive, Export, Node, Transport};
+use greenroom::sim::Link;
 use greenroom::{Actor, Ref, System, handlers};
 use greenroom_transports::link::Ecn;
 use greenroom_transports::rdma::Rdma;
@@ -268,20 +269,13 @@ async fn who_waits_is_told_by_what_links_go_and_why() {
 #[tokio::test]
 async fn through_a_bad_network_messages_come_once_and_in_order() {
     for (seed, address) in loopbacks().into_iter().enumerate() {
-        let delay = Duration::from_millis(20);
-        let rules = Rules {
-            drop: 10,
-            duplicate: 10,
-            corrupt: 10,
-            delay,
-            rebind_after: 40,
-            ..Rules::default()
-        };
+        let link = Link::default().loss(100).duplication(100).corruption(100);
+        let rules = Rules { link: link.jitter(Duration::from_millis(20)), rebind_after: 40 };
         let (here_lives, here_udp, here) = node(1, address);
         let (there_lives, there_udp, there) = node(2, address);
         let book = there_lives.spawn::<Book>(Book::default()).await.expect("it starts");
         there.export("book", Export::of(&book)).expect("the name is free");
-        let mut relay = Relay::new(there_udp.address(), seed as u64, rules).await;
+        let relay = Relay::new(there_udp.address(), seed as u64, rules);
         let through = format!("udp:{}#{}", relay.address(), there_udp.public());
         let talk = async {
             let through = through.parse().expect("an address");
@@ -300,12 +294,10 @@ async fn through_a_bad_network_messages_come_once_and_in_order() {
             let both = [(&*here_lives, &here_udp, &here), (&*there_lives, &there_udp, &there)];
             sessions::end(&both).await;
         };
-        tokio::select! {
-            done = tokio::time::timeout(LIMIT, talk) => done.expect("messages get through"),
-            () = relay.run() => {}
-        }
-        assert!(relay.done.dropped > 0 && relay.done.duplicated > 0 && relay.done.corrupted > 0);
-        capture::check(&relay.seen, &[]);
+        tokio::time::timeout(LIMIT, talk).await.expect("messages get through");
+        let relay::Done { traffic, seen } = relay.end();
+        assert!(traffic.lost > 0 && traffic.doubled > 0 && traffic.damaged > 0, "{traffic:?}");
+        capture::check(&seen, &[]);
         let rejected = |udp: &Udp| udp.audit(|audit| audit.rejected_in_all());
         assert!(rejected(&here_udp) + rejected(&there_udp) > 0);
     }
@@ -316,12 +308,13 @@ async fn through_a_bad_network_messages_come_once_and_in_order() {
 async fn through_a_slow_network_messages_come_once_and_in_order() {
     const COUNT: u64 = 20_000;
     let address = (Ipv4Addr::LOCALHOST, 0).into();
-    let rules = Rules { bytes_per_second: 400_000, queue_bytes: 6_000, ..Rules::default() };
+    let link = Link::default().bytes_per_second(Some(400_000)).queue_bytes(6_000);
+    let rules = Rules { link, rebind_after: 0 };
     let (here_lives, here_udp, here) = node(1, address);
     let (there_lives, there_udp, there) = node(2, address);
     let book = there_lives.spawn::<Book>(Book::default()).await.expect("it starts");
     there.export("book", Export::of(&book)).expect("the name is free");
-    let mut relay = Relay::new(there_udp.address(), 1, rules).await;
+    let relay = Relay::new(there_udp.address(), 1, rules);
     let through = format!("udp:{}#{}", relay.address(), there_udp.public());
     let talk = async {
         let peer =
@@ -335,11 +328,9 @@ async fn through_a_slow_network_messages_come_once_and_in_order() {
         let both = [(&*here_lives, &here_udp, &here), (&*there_lives, &there_udp, &there)];
         sessions::end(&both).await;
     };
-    tokio::select! {
-        done = tokio::time::timeout(LIMIT, talk) => done.expect("messages get through"),
-        () = relay.run() => {}
-    }
-    assert!(relay.done.overflowed > 0, "{:?}", relay.done);
+    tokio::time::timeout(LIMIT, talk).await.expect("messages get through");
+    let traffic = relay.end().traffic;
+    assert!(traffic.overflowed > 0, "{traffic:?}");
 }
 
 /// Carries datagrams to and fro, for ever, and hears the server from the address alone to which it speaks.

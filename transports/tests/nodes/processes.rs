@@ -12,6 +12,7 @@ mod relay;
 use crate::support::{Builds, OwnSystem};
 use crate::{LONG, ports};
 use greenroom::net::{Address, Export, Node, Peer};
+use greenroom::sim::Link;
 use greenroom::{Actor, Context, Down, ExitReason, Ref, System, handlers};
 use greenroom_transports::link;
 use greenroom_transports::secure::endpoint;
@@ -295,15 +296,11 @@ fn check(told: &[Vec<u64>], first: u64, sent: u64, answered: u64) {
     }
 }
 
-const BAD: Rules = Rules {
-    drop: 5,
-    duplicate: 5,
-    corrupt: 3,
-    delay: Duration::from_millis(8),
-    rebind_after: 0,
-    bytes_per_second: 400_000,
-    queue_bytes: 12_000,
-};
+fn bad() -> Rules {
+    let link = Link::default().loss(50).duplication(50).corruption(30);
+    let link = link.jitter(Duration::from_millis(8));
+    Rules { link: link.bytes_per_second(Some(400_000)).queue_bytes(12_000), rebind_after: 0 }
+}
 
 /// Three processes: this one, one that is killed twice, and one that is left alone and misses nothing by it. No word
 /// is to be read on the wire.
@@ -313,20 +310,15 @@ fn a_process_that_is_killed_was_told_a_beginning_and_its_end_is_told_once() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (mortal, spared) = (free(), free());
-        let mut relays = [Relay::new(mortal, 1, BAD).await, Relay::new(spared, 2, BAD).await];
+        let relays = [Relay::new(mortal, 1, bad()), Relay::new(spared, 2, bad())];
         let ways = [way(relays[0].address(), 2), way(relays[1].address(), 3)];
-        let [one, other] = &mut relays;
-        let story = tokio::time::timeout(LONG, story([mortal, spared], ways));
-        tokio::select! {
-            told = story => told.expect("in time"),
-            () = one.run() => {}
-            () = other.run() => {}
-        }
-        for relay in &relays {
-            let is_bad = relay.done.dropped > 0 && relay.done.corrupted > 0;
-            assert!(is_bad || is_by_device(), "{:?}", relay.done);
+        tokio::time::timeout(LONG, story([mortal, spared], ways)).await.expect("in time");
+        for relay in relays {
+            let relay::Done { traffic, seen } = relay.end();
+            let is_bad = traffic.lost > 0 && traffic.damaged > 0;
+            assert!(is_bad || is_by_device(), "{traffic:?}");
             if !is_by_device() {
-                capture::check(&relay.seen, &[PLAIN, "test.log", "log 0"]);
+                capture::check(&seen, &[PLAIN, "test.log", "log 0"]);
             }
         }
     });
