@@ -35,6 +35,8 @@
 //! What is left: twice a searcher may be kept by tokio's tasks, and keep all others asleep as long. A task may be spawned
 //! by another thread after the searcher saw that there are none, and before tokio has its turn. And a sleeper that is
 //! woken counts as a searcher at once, while its thread may just have been woken by something else that tokio runs first.
+//! And while the kernel has a searcher's core for somebody else, it keeps the others asleep, for as long as that takes; where workers
+//! go on and off duty, two milliseconds at most ([`Idle::notify_anyhow`]).
 
 use crate::sync::panic::wake_quietly;
 use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering, planted};
@@ -181,6 +183,13 @@ impl Idle {
         let word = planted!("idle-notify-by-load": self.word.fetch_add(0, order)
             => self.word.load(Ordering::Acquire));
         if searchers(word) > 0 { None } else { self.rouse_or_call(word) }
+    }
+
+    /// The same where nobody has handled anything for long: who searches is not relied upon.
+    #[must_use]
+    pub(crate) fn notify_anyhow(&self) -> Option<usize> {
+        // AcqRel: as in `notify`.
+        self.rouse_or_call(self.word.fetch_add(0, Ordering::AcqRel))
     }
 
     /// The same after a push that the calling worker itself will find: cheaper, and allowed to miss
@@ -381,3 +390,20 @@ impl Idle {
 
 #[cfg(all(test, loom))]
 mod model;
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_searches_without_a_core_is_not_waited_for() {
+        let idle = Idle::new(2);
+        idle.search();
+        idle.search();
+        idle.leave(1);
+        idle.doze(1);
+        assert_eq!(idle.notify(), None, "one searches");
+        assert_eq!(idle.notify_anyhow(), Some(1));
+        assert_eq!(idle.notify_anyhow(), None, "nobody is left");
+    }
+}

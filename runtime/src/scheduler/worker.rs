@@ -100,8 +100,8 @@ impl Shared {
         let helper = match &self.duty {
             Some(duty) if duty.is_stuck(handled) => {
                 duty.relieve(self.clock.now(), &self.idle);
-                // Who was off duty may be away, and has to be called.
-                self.idle.notify()
+                // Who was off duty may be away, and has to be called; who searches may have lost its core.
+                planted!("lost-searcher-awaited": self.idle.notify_anyhow() => self.idle.notify())
             }
             _ => self.idle.notify_helper(),
         };
@@ -421,7 +421,6 @@ impl Worker {
         if !shared.idle.retire(self.id.index(), self.searching) {
             return false;
         }
-        self.naps.look_away();
         (self.searching, self.sleeping) = (false, true);
         (self.over_at, self.slow_looks) = (Time::NEVER, 0);
         shared.queues.hand_over(self.id, &mut self.batch);

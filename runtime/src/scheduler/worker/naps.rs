@@ -17,25 +17,20 @@ const LOOK: Duration = Duration::from_micros(50);
 const SLEEP: Duration = Duration::from_micros(100);
 /// From which score on it looks. A short time that something else has ended takes one off: what threads of its own system
 /// send is no reason to look.
-const ENOUGH: i32 = 8;
+const ENOUGH: u32 = 8;
 /// What the score is at most, so that it is soon seen when nothing comes any more.
-const MOST: i32 = 2 * ENOUGH;
+const MOST: u32 = 2 * ENOUGH;
 /// What one long time takes off, in short ones: a look in vain costs more than one that helps saves.
-const LONG: i32 = 4;
-/// The score when the kernel had the core for somebody else meanwhile, so that the next looks are far: on a busy machine who
-/// looks is kept waiting for longer when something does come.
-const TAKEN_AWAY: i32 = -256;
+const LONG: u32 = 4;
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Naps {
     may_look: bool,
     /// Short times without work, which sockets have ended, less the long ones, as said above.
-    score: i32,
+    score: u32,
     /// Since when it has had nothing to do.
     since: Option<Time>,
-    /// When it has looked last, if nobody else has had its thread since.
-    looked: Option<Time>,
     /// It has looked for as long as it may, and sleeps.
     in_vain: bool,
 }
@@ -43,7 +38,7 @@ pub(super) struct Naps {
 impl Naps {
     /// `may_look` where it takes nobody's core by that.
     pub(super) fn new(may_look: bool) -> Self {
-        Self { may_look, score: 0, since: None, looked: None, in_vain: false }
+        Self { may_look, score: 0, since: None, in_vain: false }
     }
 
     /// How long to look before sleeping.
@@ -53,30 +48,18 @@ impl Naps {
 
     /// It has looked, and has nothing to do; since when.
     pub(super) fn wait(&mut self, now: Time) -> Time {
-        let before = self.looked.replace(now);
-        if before.is_some_and(|before| now.since(before) > LOOK) {
-            self.score = planted!("naps-on-busy-cores": TAKEN_AWAY => self.score);
-        }
         *self.since.get_or_insert(now)
-    }
-
-    /// It leaves its thread to tokio for longer than a look at sockets takes.
-    pub(super) fn look_away(&mut self) {
-        self.looked = None;
     }
 
     /// It leaves its thread to tokio, and sleeps if that has nothing to do.
     pub(super) fn sleep(&mut self) {
-        self.look_away();
         self.in_vain = !self.look().is_zero();
     }
 
     /// Something to do was there at `now`; from other nodes if `heard`.
     pub(super) fn end(&mut self, now: Time, heard: bool) {
         let in_vain = std::mem::take(&mut self.in_vain);
-        let in_vain = planted!("naps-forgive-looks": in_vain => false);
-        let has_looked = self.looked.take().is_some() || in_vain;
-        let short = if has_looked { LOOK } else { SLEEP };
+        let short = if planted!("naps-forgive-looks": in_vain => false) { LOOK } else { SLEEP };
         let Some(since) = self.since.take() else { return };
         if now.since(since) > short {
             self.lower(planted!("naps-forget-long": LONG => 0));
@@ -87,9 +70,8 @@ impl Naps {
         }
     }
 
-    /// So many off, but none of what the kernel has taken away comes back by that.
-    fn lower(&mut self, by: i32) {
-        self.score = self.score.min((self.score - by).max(0));
+    fn lower(&mut self, by: u32) {
+        self.score = self.score.saturating_sub(by);
     }
 }
 
@@ -118,7 +100,6 @@ mod tests {
         fn looks_for(&mut self, time: Duration) {
             self.1.wait(self.0);
             self.0 = self.0.after(time);
-            self.1.wait(self.0);
         }
 
         fn sleeps(&mut self, time: Duration, heard: bool) {
@@ -200,31 +181,9 @@ mod tests {
         let mut day = Day::after(1000);
         for _ in 0..3 {
             day.looks_for(LOOK);
-            day.0 = day.0.after(LOOK);
+            day.0 = day.0.after(2 * LOOK);
             day.1.end(day.0, true);
         }
         assert!(!day.looks());
-    }
-
-    #[test]
-    fn whose_core_is_taken_away_does_without_for_long() {
-        let mut day = Day::after(1000);
-        day.looks_for(LOOK);
-        day.1.end(day.0, true);
-        day.0 = day.0.after(EVER);
-        day.looks_for(LOOK);
-        assert!(day.looks(), "it worked meanwhile");
-        day.1.look_away();
-        day.0 = day.0.after(EVER);
-        day.1.wait(day.0);
-        assert!(day.looks(), "tokio has used it meanwhile");
-        day.looks_for(2 * LOOK);
-        assert!(!day.looks());
-        day.1.end(day.0, true);
-        let without = (0..1000).take_while(|_| {
-            day.sleeps(SHORT, true);
-            !day.looks()
-        });
-        assert_eq!(without.count(), 256 + 7);
     }
 }

@@ -1,6 +1,7 @@
 //! What a worker does until tokio is to have its thread: it runs slices, and looks for work in between.
 
 use super::Worker;
+use super::naps::Naps;
 use super::pace::Slice;
 use crate::scheduler::driver::AlarmClock;
 use crate::scheduler::look;
@@ -57,7 +58,6 @@ impl Worker {
                 if self.searching {
                     self.end_search();
                 }
-                self.naps.look_away();
                 return Next::Paused;
             }
             let spins = !self.spin().is_zero();
@@ -106,7 +106,6 @@ impl Worker {
         if !self.has_tasks() {
             return;
         }
-        self.naps.look_away();
         if planted!("spinning-keeps-others-asleep": self.searching => false) {
             self.end_search();
         }
@@ -126,14 +125,9 @@ impl Worker {
         loop {
             let now = self.own.core.clock.now();
             self.visits.end(now, self.own.shared.alone);
-            if now >= sockets_at {
-                return Search::Sockets;
-            }
-            if self.own.shared.queues.has_work(self.id) {
-                return Search::Found;
-            }
-            if now >= self.naps.wait(now).after(self.spin()) {
-                return Search::Nothing;
+            let has_work = self.own.shared.queues.has_work(self.id);
+            if let Some(end) = judge(&mut self.naps, self.limits.spin, now, sockets_at, has_work) {
+                return end;
             }
             look::pause(*self.pauses.get_or_insert_with(|| look::pauses(&self.own.core.clock)));
         }
@@ -143,5 +137,87 @@ impl Worker {
     /// while it sleeps.
     pub(super) fn say_whether_it_searches(&self) {
         self.own.shared.queues.set_searching(self.id, self.searching);
+    }
+}
+
+/// What a look at `now` comes to; `None` if another one follows at once. `spin` is how long to look whatever others send.
+///
+/// Who is too slow to look twice before it is time for the sockets sees all the same that it has looked for long enough.
+fn judge(
+    naps: &mut Naps,
+    spin: Duration,
+    now: Time,
+    sockets_at: Time,
+    has_work: bool,
+) -> Option<Search> {
+    let is_time_for_sockets = now >= sockets_at;
+    if has_work {
+        return Some(if is_time_for_sockets { Search::Sockets } else { Search::Found });
+    }
+    if planted!("slow-looks-go-on": false => is_time_for_sockets) {
+        return Some(Search::Sockets);
+    }
+    let since = naps.wait(now);
+    if now >= since.after(spin.max(naps.look())) {
+        return Some(Search::Nothing);
+    }
+    is_time_for_sockets.then_some(Search::Sockets)
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    const US: Duration = Duration::from_micros(1);
+
+    /// A worker that other nodes have woken soon again and again, and for which tokio has tasks: the clock, and what it has seen.
+    struct Napper(Time, Naps);
+
+    impl Napper {
+        fn new() -> Self {
+            let mut napper = Self(Time(0), Naps::new(true));
+            for _ in 0..1000 {
+                napper.1.wait(napper.0);
+                napper.1.sleep();
+                napper.0 = napper.0.after(30 * US);
+                napper.1.end(napper.0, true);
+            }
+            napper
+        }
+
+        /// Looks for so long, once in each `step`, and at its sockets in time; says when it is to sleep, if it is.
+        fn looks(&mut self, time: Duration, step: Duration) -> Option<Duration> {
+            let begin = self.0;
+            while self.0 < begin.after(time) {
+                let sockets_at = self.0.after(SOCKETS_EVERY);
+                loop {
+                    self.0 = self.0.after(step);
+                    match judge(&mut self.1, Duration::ZERO, self.0, sockets_at, false) {
+                        Some(Search::Sockets) => break,
+                        Some(Search::Nothing) => return Some(self.0.since(begin)),
+                        Some(Search::Found) => panic!("there is no work"),
+                        None => {}
+                    }
+                }
+            }
+            None
+        }
+    }
+
+    #[test]
+    fn who_looks_sleeps_when_nothing_comes_also_where_looks_are_slow() {
+        for step in [US / 10, US, 3 * US, 20 * US] {
+            let looked = Napper::new().looks(Duration::from_millis(1), step);
+            let looked = looked.unwrap_or_else(|| panic!("it looks for ever, once in {step:?}"));
+            assert!(looked >= 50 * US && looked < 50 * US + 3 * step, "{looked:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_found_late_waits_until_the_sockets_are_looked_at() {
+        let mut naps = Naps::new(true);
+        let judged = |naps: &mut Naps, now| judge(naps, US, Time(now), Time(2000), true);
+        assert_eq!(judged(&mut naps, 1999), Some(Search::Found));
+        assert_eq!(judged(&mut naps, 2000), Some(Search::Sockets));
     }
 }
