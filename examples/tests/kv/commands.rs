@@ -426,6 +426,8 @@ fn clients_can_be_killed() {
     assert_eq!(two.text(&["CLIENT", "KILL", "ID", &id]), "1");
     assert!(one.is_closed());
     server.until("cut_killed", 1);
+    // It is off the list: this one, and who asks for that, are left.
+    server.until("connected_clients", 2);
     assert!(!two.text(&["CLIENT", "LIST"]).contains(&format!("id={id} ")));
     assert_eq!(two.text(&["CLIENT", "KILL", "1.2.3.4:5"]), "ERR No such client");
     assert_eq!(two.text(&["QUIT"]), "OK");

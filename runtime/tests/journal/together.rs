@@ -20,17 +20,15 @@ fn those_who_wait_share_the_next_commit() {
         }
         let before = puppet.commits();
         puppet.hold();
-        let mut noting = Vec::new();
+        let mut commits = Vec::new();
         for ledger in &ledgers {
-            let asking = ledger.clone();
-            noting.push(tokio::spawn(async move { asking.note(Noted::Number(1)).await }));
+            let (_, commit) = ledger.record(Noted::Number(1)).await.unwrap();
+            commits.push(commit.unwrap());
         }
         until(|| puppet.is_waiting()).await;
-        // Each has begun to persist when it has asked another message's turn: its handler waits.
-        tokio::task::yield_now().await;
         puppet.release();
-        for noted in noting {
-            assert_eq!(soon(noted).await.unwrap(), Ok(1));
+        for commit in commits {
+            assert_eq!(soon(commit.wait()).await, Ok(()));
         }
         let commits = puppet.commits() - before;
         assert!(commits < ACTORS / 2, "{commits} commits for {ACTORS} events");

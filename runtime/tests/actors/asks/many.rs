@@ -66,13 +66,10 @@ fn a_hundred_thousand_asks_have_one_outcome_each() {
         let thread = thread::spawn(move || block_on(ask_many(outside, EACH / 2, 1)));
         let first = system.spawn::<Asker>(Asker).await.unwrap();
         let second = system.spawn::<Asker>(Asker).await.unwrap();
-        let mut asks = [
-            first.ask_many(oracles.clone(), EACH / 4, 2).within(LONG).into_future(),
-            second.ask_many(oracles.clone(), EACH / 4, 3).within(LONG).into_future(),
-        ];
-        for ask in &mut asks {
-            assert!(poll_once(ask).is_pending());
-        }
+        let asks = [(first, 2), (second, 3)].map(|(asker, seed)| {
+            let oracles = oracles.clone();
+            tokio::spawn(async move { asker.ask_many(oracles, EACH / 4, seed).within(LONG).await })
+        });
         let mine = ask_many(oracles.clone(), EACH, 4);
         let stops = async {
             for (number, oracle) in oracles.iter().enumerate().skip(5) {
@@ -86,7 +83,7 @@ fn a_hundred_thousand_asks_have_one_outcome_each() {
         };
         let (mine, ()) = tokio::join!(mine, stops);
         let [first, second] = asks;
-        let others = [soon(first).await.unwrap(), soon(second).await.unwrap()];
+        let others = [soon(first).await.unwrap().unwrap(), soon(second).await.unwrap().unwrap()];
         for outcomes in [mine, thread.join().unwrap()].into_iter().chain(others) {
             totals.iter_mut().zip(outcomes).for_each(|(total, count)| *total += count);
         }

@@ -113,8 +113,10 @@ impl Member {
         cx.stop();
     }
     #[ask]
-    pub(crate) fn link(&mut self, other: Ref<Stranger>, cx: &mut Context<Self>) {
+    pub(crate) fn link_and_fail(&mut self, other: Ref<Stranger>, cx: &mut Context<Self>) {
         cx.link(&other);
+        // From here: on its way to another worker the link is not to be overtaken.
+        other.fail().try_send().expect("it lives");
     }
     #[ask]
     pub(crate) fn incarnation(&self, cx: &mut Context<Self>) -> u32 {

@@ -141,8 +141,9 @@ struct Pair {
 
 async fn pair(system: &System) -> Pair {
     let (sender, trapped) = mpsc::unbounded_channel();
-    let one = system.spawn::<Node>(sender.clone()).await.expect("it starts");
-    let other = system.spawn::<Node>(sender).await.expect("it starts");
+    // On one worker: from one to another word of a link may come after what others send.
+    let one = system.spawn::<Node>(sender.clone()).on(0).await.expect("it starts");
+    let other = system.spawn::<Node>(sender).on(0).await.expect("it starts");
     one.link(other.clone()).await.expect("it lives");
     Pair { one, other, trapped }
 }
@@ -181,7 +182,7 @@ fn a_fate_is_shared_along_a_chain() {
         let mut events = system.events();
         let Pair { one, other, trapped: _trapped } = pair(system).await;
         let (sender, _more) = mpsc::unbounded_channel();
-        let last = system.spawn::<Node>(sender).await.unwrap();
+        let last = system.spawn::<Node>(sender).on(0).await.unwrap();
         last.link(other.clone()).await.unwrap();
         one.panic().await.unwrap();
         let expected = linked(&other, linked(&one, panicked()));
@@ -394,8 +395,8 @@ impl Tough {
 #[test]
 fn a_link_ends_with_the_incarnation() {
     everywhere(async |system| {
-        let one = system.spawn::<Tough>(()).await.unwrap();
-        let other = system.spawn::<Tough>(()).await.unwrap();
+        let one = system.spawn::<Tough>(()).on(0).await.unwrap();
+        let other = system.spawn::<Tough>(()).on(0).await.unwrap();
         one.link(other.clone()).await.unwrap();
         other.panic().await.unwrap();
         let incarnation = async |it: &Ref<Tough>| it.incarnation().within(LONG).await.unwrap();
