@@ -189,7 +189,8 @@ impl Idle {
     #[must_use]
     pub(crate) fn notify_anyhow(&self) -> Option<usize> {
         // AcqRel: as in `notify`.
-        self.rouse_or_call(self.word.fetch_add(0, Ordering::AcqRel))
+        let word = self.word.fetch_add(0, Ordering::AcqRel);
+        planted!("lost-searcher-awaited": self.rouse_or_call(word) => self.notify())
     }
 
     /// The same after a push that the calling worker itself will find: cheaper, and allowed to miss

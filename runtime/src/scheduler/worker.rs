@@ -101,7 +101,7 @@ impl Shared {
             Some(duty) if duty.is_stuck(handled) => {
                 duty.relieve(self.clock.now(), &self.idle);
                 // Who was off duty may be away, and has to be called; who searches may have lost its core.
-                planted!("lost-searcher-awaited": self.idle.notify_anyhow() => self.idle.notify())
+                self.idle.notify_anyhow()
             }
             _ => self.idle.notify_helper(),
         };
