@@ -35,8 +35,8 @@
 //! What is left: twice a searcher may be kept by tokio's tasks, and keep all others asleep as long. A task may be spawned
 //! by another thread after the searcher saw that there are none, and before tokio has its turn. And a sleeper that is
 //! woken counts as a searcher at once, while its thread may just have been woken by something else that tokio runs first.
-//! And while the kernel has a searcher's core for somebody else, it keeps the others asleep, for as long as that takes; where workers
-//! go on and off duty, two milliseconds at most ([`Idle::notify_anyhow`]).
+//! And while the kernel has a searcher's core for somebody else, it keeps the others asleep; where workers go on and off
+//! duty, and nobody handles anything meanwhile, for four milliseconds at most ([`Idle::notify_anyhow`]).
 
 use crate::sync::panic::wake_quietly;
 use crate::sync::{AtomicU64, AtomicUsize, CachePadded, Mutex, Ordering, planted};

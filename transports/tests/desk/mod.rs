@@ -19,20 +19,24 @@ pub(crate) const CLIENTS: usize = 2;
 /// Whose messages these are: the client, its incarnation, how often that has connected, and which of its actors there.
 pub(crate) type Stream = (u8, u64, u64, u64);
 
-/// One life of a client: which, and its incarnation.
+/// One life of a client, or of the server: which, and its incarnation.
 pub(crate) type Life = (u8, u64);
+
+/// The number of who is told in place of a client's.
+pub(crate) const SERVER: u8 = 0;
 
 /// What has become of the messages from one life to desks.
 #[derive(Debug, Default)]
 struct Fates {
     /// Those that its node has taken, or is about to.
     accepted: u64,
+    /// Of questions those that were answered.
     handled: u64,
     /// Those that were not handled, as its node reports.
     undelivered: u64,
     /// Those that may have been when their connection ended, as its node reports.
     unsure: u64,
-    /// Questions whose askers were told that no answer comes. Whether they were handled, nobody needs to say.
+    /// Questions whose askers were told that no answer comes.
     unanswered: u64,
 }
 
@@ -93,7 +97,6 @@ impl Desk {
     }
     #[ask]
     pub(crate) fn count(&self, stream: Stream) -> u64 {
-        self.handle(stream);
         self.counts.get(&stream).copied().unwrap_or(0)
     }
     #[down]
@@ -124,6 +127,8 @@ pub(crate) struct Shared {
     /// How much those have told that have said all.
     finished: Arc<Mutex<BTreeMap<Stream, u64>>>,
     fates: Arc<Mutex<BTreeMap<Life, Fates>>>,
+    /// What nodes report.
+    letters: Arc<Mutex<BTreeMap<Life, DeadLetters>>>,
 }
 
 impl Shared {
@@ -132,8 +137,9 @@ impl Shared {
         patience: Duration,
         pause: Arc<dyn Fn() -> Pause + Send + Sync>,
     ) -> Self {
-        let (log, answered, unanswered, finished, fates) = Default::default();
-        Self { tells_per_ask, patience, pause, log, answered, unanswered, finished, fates }
+        let (log, answered, unanswered, finished) = Default::default();
+        let (fates, letters) = Default::default();
+        Self { tells_per_ask, patience, pause, log, answered, unanswered, finished, fates, letters }
     }
 
     fn note_fate(&self, life: Life, change: impl FnOnce(&mut Fates)) {
@@ -149,21 +155,43 @@ impl Shared {
         self.note_fate((stream.0, stream.1), |fates| fates.accepted -= 1);
     }
 
-    /// Counts what the node of a client has reported of its messages to desks since the last time.
-    pub(crate) fn count_letters(&self, life: Life, letters: &mut DeadLetters) {
-        while let Some(letter) = letters.try_next() {
-            if letter.message.ends_with("::DeskMessage") {
-                self.note_fate(life, |fates| match letter.reason {
-                    DeadLetterReason::MaybeDelivered => fates.unsure += 1,
-                    // Those that had not left when their connection ended are of the second kind.
-                    DeadLetterReason::Undelivered(_) | DeadLetterReason::Stopped => {
-                        fates.undelivered += 1;
-                    }
-                    other => panic!("a message of {life:?} is reported otherwise: {other}"),
-                });
+    /// Hears from now on what a node reports of messages to desks.
+    pub(crate) fn listen(&self, life: Life, system: &System) {
+        self.letters.lock().unwrap().insert(life, system.dead_letters());
+    }
+
+    /// Counts what nodes have reported since the last time.
+    pub(crate) fn count_letters(&self) {
+        for (life, letters) in &mut *self.letters.lock().unwrap() {
+            while let Some(letter) = letters.try_next() {
+                if letter.message.ends_with("::DeskMessage") {
+                    self.note_fate(*life, |fates| fates.report(*life, &letter.reason));
+                }
             }
+            assert_eq!(letters.missed(), 0, "reports of {life:?}");
         }
-        assert_eq!(letters.missed(), 0, "reports of {life:?}");
+    }
+
+    /// Messages that had come, and were not handled, as servers report.
+    pub(crate) fn lost_there(&self) -> u64 {
+        let fates = self.fates.lock().unwrap();
+        let servers = fates.iter().filter(|(life, _)| life.0 == SERVER);
+        servers.map(|(_, fates)| fates.undelivered).sum()
+    }
+}
+
+impl Fates {
+    fn report(&mut self, life: Life, reason: &DeadLetterReason) {
+        match reason {
+            DeadLetterReason::MaybeDelivered => self.unsure += 1,
+            // Those that had not left when their connection, or their node, ended are of the second and third kind.
+            DeadLetterReason::Undelivered(_)
+            | DeadLetterReason::Stopped
+            | DeadLetterReason::Crashed => self.undelivered += 1,
+            // A question may come too late.
+            DeadLetterReason::Expired | DeadLetterReason::Cancelled if life.0 == SERVER => {}
+            other => panic!("a message of {life:?} is reported otherwise: {other}"),
+        }
     }
 }
 
@@ -211,9 +239,10 @@ impl Teller {
     async fn ask(&self, desk: &Ref<Desk>, stream: Stream, told: u64) {
         self.0.note_accepted(stream);
         let outcome = desk.count(stream).within(self.0.patience).await;
-        if outcome.is_err() {
-            self.0.note_fate((stream.0, stream.1), |fates| fates.unanswered += 1);
-        }
+        self.0.note_fate((stream.0, stream.1), |fates| match outcome {
+            Ok(_) => fates.handled += 1,
+            Err(_) => fates.unanswered += 1,
+        });
         match outcome {
             Ok(count) if count == told => {
                 self.0.answered[usize::from(stream.0) - 1].fetch_add(1, Relaxed);
@@ -329,7 +358,10 @@ impl Shared {
     pub(crate) fn judge(&self) -> Seen {
         let mut seen = self.judge_streams();
         for (life, fates) in &*self.fates.lock().unwrap() {
-            // Nothing is said to be undelivered that was handled.
+            if life.0 == SERVER {
+                continue;
+            }
+            // No more are said to be undelivered than were not handled.
             assert!(fates.handled + fates.undelivered <= fates.accepted, "{life:?}: {fates:?}");
             seen.undelivered |= fates.undelivered > 0;
             seen.unsure |= fates.unsure > 0;
@@ -337,7 +369,8 @@ impl Shared {
         seen
     }
 
-    /// Messages of a life that goes on, to desks that do, of which nothing is known: those under way.
+    /// Messages of a life to desks that go on, of which nothing is known at that end: those under way, and those that had come
+    /// and waited when their connection ended. What was handled, and may not have been as well as its node knows, counts twice.
     pub(crate) fn unknown(&self, life: Life) -> u64 {
         self.fates.lock().unwrap().get(&life).map_or(0, |fates| {
             let known = fates.handled + fates.undelivered + fates.unsure + fates.unanswered;

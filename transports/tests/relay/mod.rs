@@ -17,7 +17,6 @@ const PATIENCE: Duration = Duration::from_millis(100);
 const PORT: u16 = 7;
 
 /// What the relay does.
-#[derive(Clone, Copy)]
 pub(crate) struct Rules {
     /// To datagrams, in each direction.
     pub(crate) link: Link,
@@ -199,7 +198,7 @@ impl Wire {
         self.seen.push((end == End::Client, datagram));
     }
 
-    /// Sends on what has arrived. A full buffer is one more way to lose a datagram.
+    /// Sends on what has arrived. A receiver's full buffer is one more way to lose a datagram.
     fn give(&self) {
         let [client, server] = &self.ends;
         while let Ok(Some(datagram)) = server.try_receive() {

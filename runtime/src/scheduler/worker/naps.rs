@@ -12,8 +12,8 @@ use std::time::Duration;
 
 /// How long it looks.
 const LOOK: Duration = Duration::from_micros(50);
-/// What it may sleep for a look to have been worth it: its own wake-up is in that, and that of a peer that sleeps as well
-/// and would look, too. In virtual machines each takes up to 40 µs.
+/// What it may sleep for a look to have been worth it, had there been one: its own wake-up is in that, and that of a peer
+/// that sleeps as well and would look, too. In virtual machines each takes up to 40 µs.
 const SLEEP: Duration = Duration::from_micros(100);
 /// From which score on it looks. A short time that something else has ended takes one off: what threads of its own system
 /// send is no reason to look.

@@ -122,11 +122,12 @@ impl Worker {
             self.own.shared.idle.search();
             self.say_whether_it_searches();
         }
+        let spin = self.spin();
         loop {
             let now = self.own.core.clock.now();
             self.visits.end(now, self.own.shared.alone);
             let has_work = self.own.shared.queues.has_work(self.id);
-            if let Some(end) = judge(&mut self.naps, self.limits.spin, now, sockets_at, has_work) {
+            if let Some(end) = judge(&mut self.naps, spin, now, sockets_at, has_work) {
                 return end;
             }
             look::pause(*self.pauses.get_or_insert_with(|| look::pauses(&self.own.core.clock)));
@@ -140,7 +141,7 @@ impl Worker {
     }
 }
 
-/// What a look at `now` comes to; `None` if another one follows at once. `spin` is how long to look whatever others send.
+/// What a look at `now` comes to; `None` if another one follows at once. `spin` is how long to look.
 ///
 /// Who is too slow to look twice before it is time for the sockets sees all the same that it has looked for long enough.
 fn judge(
@@ -158,7 +159,7 @@ fn judge(
         return Some(Search::Sockets);
     }
     let since = naps.wait(now);
-    if now >= since.after(spin.max(naps.look())) {
+    if now >= since.after(spin) {
         return Some(Search::Nothing);
     }
     is_time_for_sockets.then_some(Search::Sockets)
@@ -170,7 +171,7 @@ mod tests {
 
     const US: Duration = Duration::from_micros(1);
 
-    /// A worker that other nodes have woken soon again and again, and for which tokio has tasks: the clock, and what it has seen.
+    /// A worker that other nodes have woken soon again and again: the clock, and what it has seen.
     struct Napper(Time, Naps);
 
     impl Napper {
@@ -187,12 +188,12 @@ mod tests {
 
         /// Looks for so long, once in each `step`, and at its sockets in time; says when it is to sleep, if it is.
         fn looks(&mut self, time: Duration, step: Duration) -> Option<Duration> {
-            let begin = self.0;
+            let (begin, spin) = (self.0, self.1.look());
             while self.0 < begin.after(time) {
                 let sockets_at = self.0.after(SOCKETS_EVERY);
                 loop {
                     self.0 = self.0.after(step);
-                    match judge(&mut self.1, Duration::ZERO, self.0, sockets_at, false) {
+                    match judge(&mut self.1, spin, self.0, sockets_at, false) {
                         Some(Search::Sockets) => break,
                         Some(Search::Nothing) => return Some(self.0.since(begin)),
                         Some(Search::Found) => panic!("there is no work"),

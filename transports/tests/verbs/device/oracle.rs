@@ -103,9 +103,9 @@ impl Story {
     async fn live(&self, life: u64, at: &Address, count: u64) -> u64 {
         let lives: [Life; CLIENTS] =
             std::array::from_fn(|index| Life::new(2 + index as u8, &[SERVER]));
-        let mut letters: Vec<_> = lives.iter().map(|life| life.system.dead_letters()).collect();
         let mut talks = JoinSet::new();
         for (who, client) in (1..).zip(&lives) {
+            self.shared.listen((who, life), &client.system);
             let desk = client.find(at).await;
             for first in 0..TELLERS {
                 let (shared, system, desk) =
@@ -138,9 +138,7 @@ impl Story {
             life.end().await;
         }
         talks.join_all().await;
-        for (who, letters) in (1..).zip(&mut letters) {
-            self.shared.count_letters((who, life), letters);
-        }
+        self.shared.count_letters();
         by_device
     }
 }
@@ -150,6 +148,7 @@ async fn story(asks: u64) {
     let server = Life::new(SERVER, &[2, 3]);
     let desk = server.system.spawn::<Desk>(Desk::new(0, &shared)).await.expect("an actor");
     server.node.export("desk", Export::of(&desk)).expect("it is exported");
+    shared.listen((desk::SERVER, 0), &server.system);
     let at = server.udp.node_address();
     let limit = LIMIT * asks.div_ceil(ASKS) as u32;
     let story = Story { began: Instant::now(), limit, shared };
@@ -158,12 +157,13 @@ async fn story(asks: u64) {
         by_device += story.live(life, &at, asks * (life + 1) / LIVES).await;
     }
     story.until("each end is told", || is_over(&story.shared.log)).await;
+    story.shared.count_letters();
     server.end().await;
     let seen = story.shared.judge();
     let lives = (0..LIVES).flat_map(|life| (1..=CLIENTS as u8).map(move |who| (who, life)));
-    for life in lives {
-        assert_eq!(story.shared.unknown(life), 0, "messages of {life:?} are gone");
-    }
+    let unknown: u64 = lives.map(|life| story.shared.unknown(life)).sum();
+    let there = story.shared.lost_there();
+    assert!(unknown <= there, "{unknown} messages are gone, and {there} were lost there");
     assert!(seen.ends && seen.breaks, "ends of actors and of connections are told");
     assert_eq!(story.shared.unanswered.load(Relaxed), 0, "each is answered, or its node is down");
     assert!(by_device > asks / 10, "{by_device} by the device");
