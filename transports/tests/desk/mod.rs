@@ -291,11 +291,18 @@ struct Open {
     /// Those who were found to have ended when they were looked for, by the reference in their greeting. They may still have
     /// something under way.
     missed: BTreeSet<Stream>,
+    /// Connections that must have ended: the end of an actor came before its last message. [G-REMOTE-5]
+    cut: BTreeSet<(u8, u64, u64)>,
+}
+
+fn connection_of(stream: Stream) -> (u8, u64, u64) {
+    (stream.0, stream.1, stream.2)
 }
 
 impl Open {
     /// The end of a connection is told before anything of a newer one.
     fn greet(&mut self, stream: Stream) {
+        self.assert_uncut(stream);
         let (client, incarnation, connection, _) = stream;
         let is_older =
             |other: &Stream| other.0 == client && (other.1, other.2) < (incarnation, connection);
@@ -314,11 +321,17 @@ impl Open {
 
     /// In order, once, without holes, and not after the end was told.
     fn tell(&mut self, stream: Stream, number: u64) {
+        self.assert_uncut(stream);
         let Some(next) = self.next.get_mut(&stream) else {
             panic!("{stream:?} tells before it greets, or after its end");
         };
         assert_eq!(number, *next, "{stream:?} comes in order, once, without holes");
         *next += 1;
+    }
+
+    fn assert_uncut(&self, stream: Stream) {
+        let is_cut = self.cut.contains(&connection_of(stream));
+        assert!(!is_cut, "{stream:?} comes after an end that came too early");
     }
 
     /// Once, and after all that it has told, if the connection has not ended before.
@@ -329,9 +342,10 @@ impl Open {
         }
         let told = self.next.remove(&stream).expect("a watch ends once");
         match (reason, finished.get(&stream)) {
-            (ExitReason::Stopped | ExitReason::Killed, Some(all)) => {
-                assert_eq!(told, *all, "{stream:?} has ended before its last message came");
+            (ExitReason::Stopped | ExitReason::Killed, Some(all)) if told < *all => {
+                self.cut.insert(connection_of(stream));
             }
+            (ExitReason::Stopped | ExitReason::Killed, Some(all)) => assert_eq!(told, *all),
             // Killed is who still talks when the time is over in which its node was to stop.
             (ExitReason::Stopped | ExitReason::Killed | ExitReason::NodeDown, _) => {}
             (other, _) => panic!("{stream:?} ends otherwise: {other}"),
