@@ -22,10 +22,14 @@ pub(crate) type Stream = (u8, u64, u64, u64);
 /// One life of a client, or of the server: which, and its incarnation.
 pub(crate) type Life = (u8, u64);
 
+fn life_of(stream: Stream) -> Life {
+    (stream.0, stream.1)
+}
+
 /// The number of who is told in place of a client's.
 pub(crate) const SERVER: u8 = 0;
 
-/// What has become of the messages from one life to desks.
+/// What has become of the messages from one life to desks; of a server's, what it has lost of them.
 #[derive(Debug, Default)]
 struct Fates {
     /// Those that its node has taken, or is about to.
@@ -71,7 +75,7 @@ impl Desk {
     }
 
     fn handle(&self, stream: Stream) {
-        self.shared.note_fate((stream.0, stream.1), |fates| fates.handled += 1);
+        self.shared.note_fate(life_of(stream), |fates| fates.handled += 1);
     }
 
     fn write(&self, stream: Stream, what: What) {
@@ -148,11 +152,11 @@ impl Shared {
 
     /// Before it can be handled.
     fn note_accepted(&self, stream: Stream) {
-        self.note_fate((stream.0, stream.1), |fates| fates.accepted += 1);
+        self.note_fate(life_of(stream), |fates| fates.accepted += 1);
     }
 
     fn note_refused(&self, stream: Stream) {
-        self.note_fate((stream.0, stream.1), |fates| fates.accepted -= 1);
+        self.note_fate(life_of(stream), |fates| fates.accepted -= 1);
     }
 
     /// Hears from now on what a node reports of messages to desks.
@@ -239,7 +243,7 @@ impl Teller {
     async fn ask(&self, desk: &Ref<Desk>, stream: Stream, told: u64) {
         self.0.note_accepted(stream);
         let outcome = desk.count(stream).within(self.0.patience).await;
-        self.0.note_fate((stream.0, stream.1), |fates| match outcome {
+        self.0.note_fate(life_of(stream), |fates| match outcome {
             Ok(_) => fates.handled += 1,
             Err(_) => fates.unanswered += 1,
         });
